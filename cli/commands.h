@@ -1,0 +1,14 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+
+namespace fixpoint::cli {
+
+/// Exit codes of every subcommand (docs/cli.md).
+enum ExitCode : int { kSuccess = 0, kFailure = 1, kUsage = 2, kHandedOver = 3 };
+
+/// A subcommand registers its options with `app` and stores in `run` what to do once they are parsed.
+using Run = std::function<int()>;
+
+}  // namespace fixpoint::cli

@@ -1,0 +1,22 @@
+#include <exception>
+
+#include "cli/commands.h"
+#include "cli/terminal.h"
+
+int main(int argc, char** argv) {
+  using namespace fixpoint::cli;
+  CLI::App app{"Fixpoint writes programs, runs them in a sandbox, explains what went wrong and repairs them.", "fixpoint"};
+  app.set_version_flag("--version", "fixpoint " FIXPOINT_VERSION);
+  app.require_subcommand(1);
+  Run run;
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kSuccess : kUsage;
+  }
+  try {
+    return run ? run() : kUsage;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}

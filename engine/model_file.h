@@ -1,0 +1,53 @@
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <vector>
+
+#include "engine/load_error.h"
+#include "engine/model_config.h"
+#include "engine/tokenizer_spec.h"
+#include "kernels/tensor.h"
+
+namespace fixpoint::engine {
+
+/// A tensor of a model file, under its GGUF name ("blk.0.attn_q.weight"), as a view of the mapped file.
+struct NamedTensor {
+  std::string name;
+  kernels::Tensor tensor;
+};
+
+/// A model as files hold it: a GGUF file, or a directory with config.json, tokenizer.json and safetensors (sharded or
+/// not). Opening maps the files and checks everything that can be checked without reading weights: sizes, offsets,
+/// overlaps, the presence and shape of every tensor the architecture needs, the vocabulary against the embedding.
+class ModelFile {
+ public:
+  [[nodiscard]] static tl::expected<ModelFile, LoadError> open(const std::filesystem::path& path);
+
+  ModelFile(ModelFile&&) noexcept;
+  ModelFile& operator=(ModelFile&&) noexcept;
+  ~ModelFile();
+
+  [[nodiscard]] const ModelConfig& config() const;
+  [[nodiscard]] const TokenizerSpec& tokenizer() const;
+  /// The file's own chat template (Jinja text), if it has one.
+  [[nodiscard]] const std::optional<std::string>& chat_template() const;
+  /// Every tensor the model uses, GGUF names; safetensors names are translated.
+  [[nodiscard]] const std::vector<NamedTensor>& tensors() const;
+  /// nullptr when the file has no such tensor.
+  [[nodiscard]] const kernels::Tensor* find(std::string_view name) const;
+  [[nodiscard]] std::int64_t file_bytes() const;
+  /// "GGUF v3" or "safetensors, 2 shards".
+  [[nodiscard]] std::string format() const;
+
+ private:
+  struct Impl;
+  explicit ModelFile(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fixpoint::engine

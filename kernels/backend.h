@@ -1,0 +1,138 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "kernels/paged_batch.h"
+#include "kernels/tensor.h"
+
+namespace fixpoint::kernels {
+
+/// A weight matrix [rows = out_features, cols = in_features] in the form its backend multiplies fastest. It may be a
+/// vertical stack of several matrices of different types (fused q/k/v, gate/up).
+class Weight {
+ public:
+  virtual ~Weight() = default;
+  [[nodiscard]] std::int64_t rows() const { return rows_; }
+  [[nodiscard]] std::int64_t cols() const { return cols_; }
+  /// Bytes that one multiplication reads.
+  [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+
+ protected:
+  std::int64_t rows_ = 0, cols_ = 0, bytes_ = 0;
+};
+
+/// Which elements of a head are rotated together: (i, i + dim/2), as in the Hugging Face files, or (2i, 2i + 1), as in
+/// GGUF files of architecture `llama`.
+enum class RopePairing : std::uint8_t { half_split, adjacent };
+
+/// Rotary embedding: the pair i at position p turns by p * inv_freq[i]; cos and sin are multiplied by `magnitude`
+/// (YaRN's attention factor; 1 otherwise). Elements past 2 * inv_freq.size() of a head stay as they are.
+struct Rope {
+  RopePairing pairing = RopePairing::half_split;
+  std::vector<float> inv_freq;
+  float magnitude = 1.0F;
+};
+
+/// Shape of one layer's keys and values. The layout inside a block belongs to the backend.
+struct KvShape {
+  std::int32_t num_blocks = 0;
+  std::int32_t block_size = 16;
+  std::int32_t num_kv_heads = 0;
+  std::int32_t head_dim = 0;
+  DType dtype = DType::f16;  ///< f32, f16 or bf16
+};
+
+/// One layer's key and value storage.
+struct KvLayer {
+  KvShape shape;
+  Buffer storage;
+};
+
+/// Copy of a whole KV block (copy on write), in one layer.
+struct BlockCopy {
+  std::int32_t from = 0;
+  std::int32_t to = 0;
+};
+
+/// Work and traffic of the operations since construction: what was asked for, not what the hardware did.
+struct OpCounters {
+  std::uint64_t flops = 0;
+  std::uint64_t weight_bytes = 0;
+  std::uint64_t kv_bytes = 0;
+};
+
+/// Arithmetic on memory. Activations are F32, row-major. One thread calls at a time; a call may return before its
+/// work is done, `synchronize` waits for all of it. Preconditions (shapes, ranges) are the caller's: a violation throws
+/// std::invalid_argument. Device failures throw std::runtime_error.
+///
+/// Exactness: each output element is computed with one order of reduction that depends on that element's own inputs
+/// only. A row's result is the same bits whatever other rows, sequences or batch sizes share the call.
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  /// For people: "cpu avx512_bf16, 2 threads".
+  [[nodiscard]] virtual std::string name() const = 0;
+  [[nodiscard]] virtual OpCounters counters() const = 0;
+
+  /// Memory the operations can use, 64-byte aligned.
+  [[nodiscard]] virtual Buffer allocate(std::size_t bytes) = 0;
+  /// Host to backend memory, and back. `from` and `to` are contiguous and of equal bytes.
+  virtual void upload(const Tensor& from_host, const Tensor& to) = 0;
+  virtual void download(const Tensor& from, const Tensor& to_host) = 0;
+  virtual void synchronize() = 0;
+
+  /// Stacks host matrices of equal cols and makes a Weight of them. The host memory (usually a mapped file) must outlive
+  /// the Weight: a backend that has nothing to repack reads it in place.
+  [[nodiscard]] virtual std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) = 0;
+  [[nodiscard]] virtual KvLayer allocate_kv(const KvShape& shape) = 0;
+
+  /// out[i, :] = table[tokens[i], :]                                     out [n, cols]
+  virtual void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) = 0;
+  /// out = x / sqrt(mean(x^2) + eps) * weight, per row                   x, out [n, d], weight [d]
+  virtual void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) = 0;
+  /// residual += delta; out = rms_norm(residual)                         all [n, d]
+  virtual void add_rms_norm(const Tensor& residual, const Tensor& delta, const Tensor& weight, float eps,
+                            const Tensor& out) = 0;
+  /// x += delta                                                          [n, d]
+  virtual void add(const Tensor& x, const Tensor& delta) = 0;
+  /// out = x * w^T (+ bias)                                              x [n, cols], out [n, rows], bias [rows] or null
+  virtual void matmul(const Tensor& x, const Weight& w, const Tensor* bias, const Tensor& out) = 0;
+  /// RMSNorm of each head on its own (Qwen3's q and k norm), in place    x [n, heads, head_dim], weight [head_dim]
+  virtual void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) = 0;
+  /// Rotates in place                                                    x [n, heads, head_dim], positions [n]
+  virtual void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) = 0;
+  /// Writes this step's keys and values into their blocks                k, v [n, kv_heads, head_dim]
+  virtual void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) = 0;
+  /// Causal attention over the blocks; head h reads KV head h / (heads / kv_heads); scores are scaled by `scale`
+  ///                                                                     q, out [n, heads, head_dim]
+  virtual void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale,
+                         const Tensor& out) = 0;
+  /// out = silu(gate) * up                                               gate_up [n, 2 f] (gate first), out [n, f]
+  virtual void swiglu(const Tensor& gate_up, const Tensor& out) = 0;
+  /// out[i, :] = x[rows[i], :]
+  virtual void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out) = 0;
+  virtual void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) = 0;
+};
+
+/// Instruction sets of the CPU backend; `best` is what this machine has.
+enum class CpuIsa : std::uint8_t { best, portable, avx2, avx512 };
+
+struct CpuOptions {
+  int num_threads = 0;  ///< 0: as many as this process may run on
+  CpuIsa isa = CpuIsa::best;
+};
+
+/// Throws std::runtime_error when the machine lacks the instructions that were asked for.
+[[nodiscard]] std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options = {});
+
+/// Plain loops that say what each operation means; weights stay as they are and dot products accumulate in double.
+/// For tests.
+[[nodiscard]] std::unique_ptr<Backend> make_reference_backend();
+
+}  // namespace fixpoint::kernels
