@@ -83,6 +83,6 @@ TEST_P(LayeringTest, CoreHeadersAreFreeOfBoostAndJson) {
 
 INSTANTIATE_TEST_SUITE_P(Folders, LayeringTest,
                          testing::Values("kernels", "engine", "sandbox", "agent", "server", "evals", "cli"),
-                         [](const auto& info) { return info.param; });
+                         [](const auto& folder) { return folder.param; });
 
 }  // namespace
