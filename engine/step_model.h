@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "engine/tokenizer_spec.h"
+#include "kernels/backend.h"
+
+namespace fixpoint::engine {
+
+/// What one step computes: the step's tokens, sequence after sequence, and where their keys and values go.
+struct StepInput {
+  std::span<const TokenId> tokens;             ///< [batch.num_tokens()]
+  kernels::PagedBatch batch;                   ///< views, valid during the call
+  std::span<const std::int32_t> logit_rows;    ///< rows of `tokens` whose logits are wanted, ascending
+};
+
+/// The forward pass as the engine sees it. `Model` is the real one; tests put a deterministic fake here.
+/// One thread calls at a time. Failures of the device throw; the engine fails the requests in flight and goes on.
+class StepModel {
+ public:
+  virtual ~StepModel() = default;
+
+  /// Width of a row of logits; may be larger than the tokenizer's vocabulary (padding).
+  [[nodiscard]] virtual std::int64_t vocab_size() const = 0;
+  /// Longest sequence, prompt and output together.
+  [[nodiscard]] virtual std::int64_t context_length() const = 0;
+  /// Bytes that one block of `block_size` tokens takes over all layers.
+  [[nodiscard]] virtual std::size_t kv_bytes_per_block(int block_size, kernels::DType dtype) const = 0;
+  /// Called once, before the first forward.
+  virtual void allocate_kv(int num_blocks, int block_size, kernels::DType dtype) = 0;
+  /// Whole blocks, all layers; done before the keys and values of the next forward are written.
+  virtual void copy_blocks(std::span<const kernels::BlockCopy> copies) = 0;
+  /// Logits [logit_rows.size(), vocab_size], row-major, on the host; valid until the next call.
+  [[nodiscard]] virtual std::span<const float> forward(const StepInput& input) = 0;
+  /// Work since construction.
+  [[nodiscard]] virtual kernels::OpCounters counters() const = 0;
+};
+
+}  // namespace fixpoint::engine
