@@ -1,9 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <memory>
+#include <optional>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sandbox/policy.h"
@@ -18,31 +19,18 @@ struct File {
   bool executable = false;
 };
 
-/// The trusted half of a conversation with a driver in the jail. The driver reads what the judge sends on file
-/// descriptor 3 and writes answers to descriptor 4; neither stdin nor stdout is involved.
-/// Called on the thread that called Sandbox::run, never after it has returned. Must not block.
-class Judge {
- public:
-  struct Step {
-    std::string send;       ///< appended to what the driver can read
-    bool close = false;     ///< the driver sees end of file after it has read everything
-    bool finished = false;  ///< nothing more is wanted: the run is killed, and the verdict is that of a normal end
-  };
-
-  virtual ~Judge() = default;
-  /// Called once the program has started.
-  [[nodiscard]] virtual Step start() = 0;
-  /// `bytes` are the next bytes that the driver wrote, cut anywhere. All bytes together are limited by
-  /// Limits::output_bytes (verdict output_limit).
-  [[nodiscard]] virtual Step receive(std::string_view bytes) = 0;
-  /// The driver closed its end, or the run is over.
-  virtual void closed() {}
+/// Two pipe ends that the caller made for a conversation with a driver in the jail. The driver reads `questions` on file
+/// descriptor 3 and writes to `answers` on descriptor 4; stdin and stdout are not involved. Borrowed for the call of run:
+/// the sandbox keeps no copy once the program has started, so the caller sees end of file when the driver is gone.
+struct JudgeChannel {
+  int questions_fd = -1;
+  int answers_fd = -1;
 };
 
-/// How C, C++ (and Rust, Go) sources are compiled.
-enum class Build : std::uint8_t {
-  optimised,
-  checked,  ///< address and undefined-behaviour sanitizers, debug information (C and C++ only)
+/// What happens at Limits::output_bytes.
+enum class Overflow : std::uint8_t {
+  kill,     ///< the run ends with output_limit
+  discard,  ///< the head is kept, the rest is read and dropped, the run goes on; Output::truncated is set
 };
 
 enum class Start : std::uint8_t {
@@ -57,10 +45,16 @@ struct Job {
   std::string input = {};  ///< stdin; end of file follows
   std::vector<std::string> arguments = {};
   std::vector<File> files = {};
+  std::vector<std::pair<std::string, std::string>> environment = {};  ///< added to the toolchain's own
+  std::vector<std::string> compile_flags = {};                        ///< appended to the toolchain's own
   Limits limits = {};
-  Build build = Build::optimised;
+  Limits compile_limits = {.cpu = std::chrono::seconds(20), .wall = std::chrono::seconds(60),
+                           .memory_bytes = 1ULL << 30, .output_bytes = 64 << 10, .file_bytes = 256ULL << 20};
+  Overflow overflow = Overflow::kill;
   Start start = Start::warm;
-  std::shared_ptr<Judge> judge = nullptr;
+  bool needs_proc = false;  ///< mount a /proc that shows the run's own processes (sanitizers read /proc/self/maps)
+  std::optional<JudgeChannel> judge = std::nullopt;
+  std::vector<std::string> collect = {};  ///< files of the working directory to return in Verdict::artefacts
 };
 
 }  // namespace fixpoint::sandbox

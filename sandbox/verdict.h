@@ -61,6 +61,14 @@ struct Output {
   bool truncated = false;
 };
 
+/// A file that Job::collect named. Only a regular file with one name is read, at most Limits::file_bytes of it; links,
+/// devices, pipes and directories are refused.
+struct Artefact {
+  std::string path;
+  std::string content;
+  std::string refused;  ///< why there is no content; empty where there is
+};
+
 struct Usage {
   std::chrono::microseconds wall{0};
   std::chrono::microseconds cpu{0};
@@ -82,6 +90,7 @@ struct Verdict {
   Output standard_output;
   Output standard_error;
   Usage usage;
+  std::vector<Artefact> artefacts;
   Usage compile_usage;  ///< zero where nothing was compiled
   bool compile_cached = false;
   bool warm = false;  ///< a warm interpreter ran it
