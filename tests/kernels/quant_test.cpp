@@ -1,0 +1,72 @@
+#include "kernels/quant.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <vector>
+
+#include "kernels/half.h"
+
+namespace fixpoint::kernels {
+namespace {
+
+// Root mean square error of a round trip, relative to the values'.
+double round_trip_error(DType type) {
+  std::mt19937 rng(7);
+  std::normal_distribution<float> normal(0.0F, 0.02F);
+  std::vector<float> values(4096);
+  std::ranges::generate(values, [&] { return normal(rng); });
+  const auto n = static_cast<std::int64_t>(values.size());
+  std::vector<std::byte> stored(static_cast<std::size_t>(row_bytes(type, n)));
+  quantize_row(type, values.data(), stored.data(), n);
+  std::vector<float> back(values.size());
+  dequantize_row(type, stored.data(), back.data(), n);
+  double error = 0.0;
+  double total = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    error += std::pow(static_cast<double>(values[i]) - static_cast<double>(back[i]), 2);
+    total += std::pow(static_cast<double>(values[i]), 2);
+  }
+  return std::sqrt(error / total);
+}
+
+TEST(QuantTest, RoundTripErrorFitsTheTypesBits) {
+  EXPECT_EQ(round_trip_error(DType::f32), 0.0);
+  EXPECT_LT(round_trip_error(DType::f16), 3e-4);
+  EXPECT_LT(round_trip_error(DType::bf16), 2.5e-3);
+  EXPECT_LT(round_trip_error(DType::q8_0), 7e-3);
+  EXPECT_LT(round_trip_error(DType::q6_k), 2.5e-2);
+  EXPECT_LT(round_trip_error(DType::q5_0), 5e-2);
+  EXPECT_LT(round_trip_error(DType::q5_1), 5e-2);
+  EXPECT_LT(round_trip_error(DType::q5_k), 5e-2);
+  EXPECT_LT(round_trip_error(DType::q4_0), 1e-1);
+  EXPECT_LT(round_trip_error(DType::q4_1), 1e-1);
+  EXPECT_LT(round_trip_error(DType::q4_k), 1e-1);
+}
+
+TEST(HalfTest, EveryF16SurvivesARoundTrip) {
+  for (std::uint32_t bits = 0; bits < 65536; ++bits) {
+    const auto h = static_cast<std::uint16_t>(bits);
+    const float f = f16_to_f32(h);
+    if (std::isnan(f)) {
+      EXPECT_TRUE(std::isnan(f16_to_f32(f32_to_f16(f))));
+    } else {
+      EXPECT_EQ(f32_to_f16(f), h);
+    }
+  }
+}
+
+TEST(HalfTest, RoundsToNearestEven) {
+  EXPECT_EQ(f32_to_f16(1.0F + 0x1p-11F), 0x3c00);          // halfway: down to even
+  EXPECT_EQ(f32_to_f16(1.0F + 0x1p-10F + 0x1p-11F), 0x3c02);  // halfway: up to even
+  EXPECT_EQ(f32_to_f16(65519.0F), 0x7bff);
+  EXPECT_EQ(f32_to_f16(65520.0F), 0x7c00);
+  EXPECT_EQ(f32_to_f16(-0x1p-24F), 0x8001);
+  EXPECT_EQ(f32_to_bf16(1.0F + 0x1p-8F), 0x3f80);
+  EXPECT_EQ(f32_to_bf16(1.0F + 0x1p-7F + 0x1p-8F), 0x3f82);
+}
+
+}  // namespace
+}  // namespace fixpoint::kernels
