@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <memory>
 #include <optional>
@@ -36,7 +37,8 @@ class ModelFile {
   [[nodiscard]] const TokenizerSpec& tokenizer() const;
   /// The file's own chat template (Jinja text), if it has one.
   [[nodiscard]] const std::optional<std::string>& chat_template() const;
-  /// Every tensor the model uses, GGUF names; safetensors names are translated.
+  /// Every tensor the model uses, in the order it uses them, under GGUF names (safetensors names are translated). Vectors
+  /// (norms, biases) are F32, converted where the file holds them shorter. rope_freqs is in config().rope_divisors instead.
   [[nodiscard]] const std::vector<NamedTensor>& tensors() const;
   /// nullptr when the file has no such tensor.
   [[nodiscard]] const kernels::Tensor* find(std::string_view name) const;

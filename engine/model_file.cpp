@@ -1,0 +1,65 @@
+#include "engine/model_file.h"
+
+#include <unordered_map>
+#include <utility>
+
+#include "engine/detail/fail.h"
+#include "engine/detail/gguf.h"
+#include "engine/detail/gguf_tokenizer.h"
+#include "engine/detail/mapped_file.h"
+#include "engine/detail/model_parts.h"
+#include "engine/tokenizer_file.h"
+
+namespace fixpoint::engine {
+
+struct ModelFile::Impl {
+  detail::ModelParts parts;
+  std::unordered_map<std::string_view, const kernels::Tensor*> by_name;
+};
+
+tl::expected<ModelFile, LoadError> ModelFile::open(const std::filesystem::path& path) {
+  auto parts = detail::load_gguf_model(path);
+  if (!parts) return tl::unexpected(std::move(parts.error()));
+  const auto rows = parts->config.vocab_size;
+  const auto tokens = static_cast<std::int64_t>(parts->tokenizer.tokens.size());
+  if (tokens > rows) {
+    return detail::fail(LoadError::Kind::inconsistent, path.string(), "vocabulary",
+                        std::to_string(tokens) + " tokens, but the embedding has only " + std::to_string(rows) + " rows");
+  }
+  auto impl = std::make_unique<Impl>();
+  impl->parts = std::move(*parts);
+  for (const auto& t : impl->parts.tensors) impl->by_name.emplace(t.name, &t.tensor);
+  return ModelFile(std::move(impl));
+}
+
+ModelFile::ModelFile(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ModelFile::ModelFile(ModelFile&&) noexcept = default;
+ModelFile& ModelFile::operator=(ModelFile&&) noexcept = default;
+ModelFile::~ModelFile() = default;
+
+const ModelConfig& ModelFile::config() const { return impl_->parts.config; }
+const TokenizerSpec& ModelFile::tokenizer() const { return impl_->parts.tokenizer; }
+const std::optional<std::string>& ModelFile::chat_template() const { return impl_->parts.chat_template; }
+const std::vector<NamedTensor>& ModelFile::tensors() const { return impl_->parts.tensors; }
+std::string ModelFile::format() const { return impl_->parts.format; }
+
+const kernels::Tensor* ModelFile::find(std::string_view name) const {
+  const auto it = impl_->by_name.find(name);
+  return it == impl_->by_name.end() ? nullptr : it->second;
+}
+
+std::int64_t ModelFile::file_bytes() const {
+  std::int64_t total = 0;
+  for (const auto& file : impl_->parts.files) total += static_cast<std::int64_t>(file.bytes().size());
+  return total;
+}
+
+tl::expected<TokenizerFile, LoadError> read_tokenizer(const std::filesystem::path& path) {
+  const auto mapped = detail::MappedFile::open(path);
+  if (!mapped) return tl::unexpected(mapped.error());
+  const auto gguf = detail::parse_gguf(mapped->bytes(), path.string());
+  if (!gguf) return tl::unexpected(gguf.error());
+  return detail::read_gguf_tokenizer(*gguf, path.string());
+}
+
+}  // namespace fixpoint::engine
