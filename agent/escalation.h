@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "agent/budget.h"
+#include "agent/round.h"
+
+namespace fixpoint::agent {
+
+enum class RungKind : std::uint8_t { branch, specialist, explainer, person };
+[[nodiscard]] std::string_view to_string(RungKind kind);
+
+/// One rung of the ladder that an operator configures.
+struct Rung {
+  RungKind kind = RungKind::branch;
+  int attempts = 2;  ///< how often this rung is used before the next one is taken
+  Amounts grant;     ///< added to the task's budget when the rung is taken; logged
+  bool operator==(const Rung&) const = default;
+};
+
+/// Everything that decides how a session runs; recorded with it.
+struct LoopOptions {
+  Amounts task{.rounds = 3, .tokens = 16'384, .wall = std::chrono::minutes(10), .sandbox = std::chrono::minutes(2)};
+  /// One round: each of its generations, and its checks.
+  Amounts round{.rounds = 1, .tokens = 2'048, .wall = std::chrono::minutes(3), .sandbox = std::chrono::seconds(20)};
+  int drafts = 1;
+  FeedbackKinds feedback;
+  double temperature = 0.0;         ///< of the first draft and of repairs
+  double branch_temperature = 0.8;  ///< of further drafts and of branches
+  double top_p = 1.0;
+  std::uint64_t seed = 0;
+  bool own_tests = false;  ///< without given tests, let the model write some (Python)
+  std::vector<Rung> ladder{{.kind = RungKind::branch, .attempts = 2}};
+  bool operator==(const LoopOptions&) const = default;
+};
+
+enum class StuckReason : std::uint8_t { same_program, same_failure, oscillation };
+[[nodiscard]] std::string_view to_string(StuckReason reason);
+
+/// How a turn ended.
+enum class Outcome : std::uint8_t {
+  solved,
+  handed_over,       ///< to a person; the session goes on when they answer
+  budget_exhausted,
+  stuck,             ///< the ladder has no rung left
+  declined,          ///< the person did not want it either
+  cancelled,
+  failed,            ///< a model or the sandbox does not work
+};
+[[nodiscard]] std::string_view to_string(Outcome outcome);
+
+/// What the claim "solved" rests on.
+enum class Basis : std::uint8_t { none, tests, own_tests, review, person };
+[[nodiscard]] std::string_view to_string(Basis basis);
+
+struct Progress;
+
+/// What the loop does next. Exactly one of these.
+struct StartRound {
+  Purpose purpose = Purpose::draft;
+  Writer writer = Writer::model;
+  std::optional<int> parent;
+  int drafts = 1;
+  bool heated = false;       ///< branch temperature instead of the usual one
+  bool add_trace = false;    ///< the trace although the options leave it out
+  bool costs_round = true;   ///< first drafts, own tests and the explainer's words do not
+};
+struct Generate {
+  std::vector<int> attempts;  ///< those of the current round that are not there yet
+};
+struct Check {
+  int attempt = 0;
+};
+struct NoteStuck {
+  StuckReason reason = StuckReason::same_program;
+  int attempt = 0;
+};
+struct Climb {
+  int rung = 0;
+};
+struct End {
+  Outcome outcome = Outcome::failed;
+  Basis basis = Basis::none;
+  std::string detail;
+};
+using Step = std::variant<StartRound, Generate, Check, NoteStuck, Climb, End>;
+
+/// Pure: the same progress and the same budget give the same step.
+[[nodiscard]] Step next_step(const Progress& progress, const Amounts& left);
+
+/// Whether the last judged attempt shows that asking on would not help.
+[[nodiscard]] std::optional<StuckReason> detect_stuck(const Progress& progress);
+
+}  // namespace fixpoint::agent
