@@ -11,4 +11,8 @@ enum ExitCode : int { kSuccess = 0, kFailure = 1, kUsage = 2, kHandedOver = 3 };
 /// A subcommand registers its options with `app` and stores in `run` what to do once they are parsed.
 using Run = std::function<int()>;
 
+void add_generate_command(CLI::App& app, Run& run);
+void add_model_command(CLI::App& app, Run& run);
+void add_bench_command(CLI::App& app, Run& run);
+
 }  // namespace fixpoint::cli

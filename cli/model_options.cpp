@@ -1,0 +1,114 @@
+#include "cli/model_options.h"
+
+#include <unistd.h>
+
+#include <cctype>
+#include <chrono>
+#include <cstdio>
+#include <utility>
+
+namespace fixpoint::cli {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// A line that is drawn over, once loading has taken more than a second.
+engine::Model::Progress terminal_progress() {
+  if (isatty(STDERR_FILENO) != 1) return {};
+  return [start = Clock::now(), shown = false](double fraction) mutable {
+    if (!shown && Clock::now() - start < std::chrono::seconds(1)) return;
+    shown = true;
+    std::fprintf(stderr, "\rloading %3.0f %%%s", fraction * 100, fraction >= 1 ? "\r\033[K" : "");
+  };
+}
+
+std::string chat_format_names() {
+  std::string names;
+  for (const auto format : {engine::ChatFormat::chatml, engine::ChatFormat::llama2, engine::ChatFormat::llama3,
+                            engine::ChatFormat::mistral, engine::ChatFormat::deepseek_coder}) {
+    names += (names.empty() ? "" : ", ") + std::string(engine::to_string(format));
+  }
+  return names;
+}
+
+}  // namespace
+
+std::optional<double> parse_bytes(const std::string& text) {
+  std::size_t used = 0;
+  double value = 0;
+  try {
+    value = std::stod(text, &used);
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+  auto unit = text.substr(used);
+  while (!unit.empty() && unit.front() == ' ') unit.erase(0, 1);
+  constexpr std::string_view kPrefixes = "KMGT";
+  if (!unit.empty()) {
+    const auto prefix = kPrefixes.find(static_cast<char>(std::toupper(static_cast<unsigned char>(unit.front()))));
+    if (prefix != std::string_view::npos) {
+      for (std::size_t i = 0; i <= prefix; ++i) value *= 1024;
+      unit.erase(0, 1);
+    }
+  }
+  if (!(unit.empty() || unit == "B" || unit == "iB") || value < 0) return std::nullopt;
+  return value;
+}
+
+void ModelOptions::add_to(CLI::App& app) {
+  app.add_option("-m,--model", path, "GGUF file, or folder with config.json, tokenizer.json and safetensors")
+      ->required()
+      ->type_name("FILE");
+  app.add_option("--threads", threads, "Threads (0: the processors this process may use)")
+      ->check(CLI::Range(0, 1024))
+      ->capture_default_str();
+  app.add_option("--kv-memory", kv_memory, "Memory for keys and values, such as 4G (default: half of what is free)")
+      ->type_name("BYTES");
+  app.add_option("--kv-type", kv_type, "Type of keys and values")
+      ->check(CLI::IsMember({"F32", "F16", "BF16"}, CLI::ignore_case))
+      ->capture_default_str();
+  app.add_option("--block-size", block_size, "Tokens in a KV block")->check(CLI::Range(1, 256))->capture_default_str();
+  app.add_option("--step-tokens", max_step_tokens, "Most tokens that one step computes")
+      ->check(CLI::Range(1, 65536))
+      ->capture_default_str();
+  app.add_option("--isa", isa, "Instructions to use")
+      ->check(CLI::IsMember({"best", "portable", "avx2", "avx512"}))
+      ->capture_default_str();
+  app.add_option("--chat-template", chat_template,
+                 "Chat format, where the file's own is not wanted or not known: " + chat_format_names())
+      ->type_name("NAME");
+}
+
+tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::load() const {
+  engine::LanguageModelOptions options;
+  options.path = path;
+  options.cpu.num_threads = threads;
+  options.cpu.isa = isa == "portable" ? kernels::CpuIsa::portable
+                    : isa == "avx2"   ? kernels::CpuIsa::avx2
+                    : isa == "avx512" ? kernels::CpuIsa::avx512
+                                      : kernels::CpuIsa::best;
+  options.engine.kv_dtype = CLI::detail::to_lower(kv_type) == "f32"    ? kernels::DType::f32
+                            : CLI::detail::to_lower(kv_type) == "bf16" ? kernels::DType::bf16
+                                                                       : kernels::DType::f16;
+  options.engine.block_size = block_size;
+  options.engine.max_step_tokens = max_step_tokens;
+  options.engine.max_running = std::min(options.engine.max_running, max_step_tokens);
+  options.progress = terminal_progress();
+  if (!kv_memory.empty()) {
+    const auto bytes = parse_bytes(kv_memory);
+    if (!bytes) return tl::make_unexpected("--kv-memory: '" + kv_memory + "' is no size such as 4G or 512M");
+    options.engine.kv_memory_bytes = static_cast<std::size_t>(*bytes);
+  }
+  if (!chat_template.empty()) {
+    options.chat_format = engine::parse_chat_format(chat_template);
+    if (!options.chat_format) {
+      return tl::make_unexpected("--chat-template: unknown format '" + chat_template + "'; known are " +
+                                 chat_format_names());
+    }
+  }
+  auto model = engine::LanguageModel::load(options);
+  if (!model) return tl::make_unexpected(model.error().message());
+  return std::move(*model);
+}
+
+}  // namespace fixpoint::cli

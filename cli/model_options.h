@@ -1,0 +1,31 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "engine/language_model.h"
+
+namespace fixpoint::cli {
+
+/// The options of every command that runs a model.
+struct ModelOptions {
+  std::string path;
+  int threads = 0;
+  std::string isa = "best";
+  std::string kv_memory;
+  std::string kv_type = "F16";
+  int block_size = 16;
+  int max_step_tokens = 512;
+  std::string chat_template;
+
+  /// Registers -m, --threads, --kv-memory, --kv-type, --block-size, --step-tokens, --isa and --chat-template.
+  void add_to(CLI::App& app);
+  /// Loads with progress on stderr where it takes long and somebody watches. Error: a message for a person.
+  [[nodiscard]] tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> load() const;
+};
+
+/// "24G", "1.5GiB", "512M" or plain bytes; binary units.
+[[nodiscard]] std::optional<double> parse_bytes(const std::string& text);
+
+}  // namespace fixpoint::cli
