@@ -29,7 +29,9 @@ struct TokenizerSpec {
   bool ignore_merges = false;                      ///< a whole word in the vocabulary is used as it is (Llama-3)
   bool nfc = false;                                ///< normalise to NFC first (Qwen2)
   bool add_bos = false;
-  bool add_space_prefix = false;                   ///< sentencepiece_bpe
+  bool add_space_prefix = false;                   ///< sentencepiece_bpe: text is read as if a space stood before it
+  bool space_prefix_once = false;                  ///< only at the start of a text (tokenizer.json: Metaspace "first"),
+                                                   ///< not after each control token too (GGUF; Prepend or "always")
   std::optional<TokenId> bos, eos, eot, unk;
   std::vector<TokenId> stop_tokens;                ///< every token that ends a turn (eos, eot, lists in generation_config.json)
 };
