@@ -1,0 +1,156 @@
+#include "sandbox/detail/check/conversation.h"
+
+#include "sandbox/detail/unique_fd.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <functional>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+namespace fixpoint::sandbox::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+struct Pipe {
+  UniqueFd read, write;
+};
+
+Pipe make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
+  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+int milliseconds_until(Clock::time_point deadline) {
+  const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
+  return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
+}
+
+}  // namespace
+
+struct Conversation::State {
+  State(Sandbox& sandbox_in, std::size_t max_frame_bytes) : sandbox(sandbox_in), reader(max_frame_bytes) {}
+
+  Sandbox& sandbox;
+  MessageReader reader;
+  Pipe questions = make_pipe();  // its read end stays open here until the run has ended, so that no write raises SIGPIPE
+  Pipe answers = make_pipe();
+  std::stop_source source;
+  Job job;
+  Verdict verdict;
+  std::optional<std::stop_callback<std::function<void()>>> outer;
+  std::jthread run;
+};
+
+Conversation::Conversation(Sandbox& sandbox, Job job, std::size_t max_frame_bytes, std::stop_token stop)
+    : state_(std::make_unique<State>(sandbox, max_frame_bytes)) {
+  State& state = *state_;
+  ::fcntl(state.questions.write.get(), F_SETFL, O_NONBLOCK);
+  ::fcntl(state.answers.read.get(), F_SETFL, O_NONBLOCK);
+  state.job = std::move(job);
+  state.job.judge = JudgeChannel{state.questions.read.get(), state.answers.write.get()};
+  state.outer.emplace(std::move(stop), [source = state.source]() mutable { source.request_stop(); });
+  state.run = std::jthread([&state] {
+    state.verdict = state.sandbox.run(state.job, state.source.get_token());
+    state.answers.write.reset();  // the last writer: the judge sees the end
+  });
+}
+
+Conversation::~Conversation() {
+  if (state_) finish(true);
+}
+
+bool Conversation::send(const Value& message, Clock::time_point deadline) {
+  const std::string bytes = message_bytes(message);
+  std::size_t sent = 0;
+  while (sent < bytes.size()) {
+    const ssize_t n = ::write(state_->questions.write.get(), bytes.data() + sent, bytes.size() - sent);
+    if (n > 0) {
+      sent += static_cast<std::size_t>(n);
+      continue;
+    }
+    if (n < 0 && errno != EAGAIN && errno != EINTR) return false;
+    // Answers are watched too: their end is how the end of the run shows.
+    pollfd watched[2] = {{state_->questions.write.get(), POLLOUT, 0}, {state_->answers.read.get(), 0, 0}};
+    const int ready = ::poll(watched, 2, milliseconds_until(deadline));
+    if (ready == 0 || (watched[1].revents & (POLLHUP | POLLERR)) != 0) return false;
+  }
+  return true;
+}
+
+tl::expected<Value, Silence> Conversation::receive(Clock::time_point deadline) {
+  char buffer[64 << 10];
+  while (true) {
+    auto message = state_->reader.next();
+    if (!message) return tl::unexpected(Silence::garbled);
+    if (*message) return std::move(**message);
+    const ssize_t n = ::read(state_->answers.read.get(), buffer, sizeof buffer);
+    if (n > 0) {
+      state_->reader.feed({buffer, static_cast<std::size_t>(n)});
+      continue;
+    }
+    if (n == 0) return tl::unexpected(Silence::ended);
+    if (errno != EAGAIN && errno != EINTR) return tl::unexpected(Silence::ended);
+    pollfd watched{state_->answers.read.get(), POLLIN, 0};
+    if (::poll(&watched, 1, milliseconds_until(deadline)) == 0) return tl::unexpected(Silence::late);
+  }
+}
+
+tl::expected<Answer, Silence> Conversation::ask(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
+  Value nonce = fresh_nonce();
+  const std::string expected_nonce = nonce.text;
+  std::vector<Value> message;
+  message.reserve(parts.size() + 2);
+  message.push_back(Value::of(kind));
+  message.push_back(std::move(nonce));
+  for (Value& part : parts) message.push_back(std::move(part));
+  // A message that came before the question was asked answers nothing.
+  if (state_->reader.buffered() > 0) return tl::unexpected(Silence::garbled);
+  if (!send(Value::tuple_of(std::move(message)), deadline)) {
+    return tl::unexpected(Clock::now() >= deadline ? Silence::late : Silence::ended);
+  }
+  auto reply = receive(deadline);
+  if (!reply) return tl::unexpected(reply.error());
+  auto answer = parse_answer(std::move(*reply));
+  if (!answer || answer->nonce != expected_nonce) return tl::unexpected(Silence::garbled);
+  return std::move(*answer);
+}
+
+bool Conversation::end(Clock::time_point deadline) {
+  const Value nonce = fresh_nonce();
+  if (state_->reader.buffered() > 0) return false;
+  if (!send(Value::tuple_of({Value::of("end"), nonce}), deadline)) return false;
+  const auto reply = receive(deadline);
+  if (!reply || reply->kind != Value::Kind::tuple || reply->items.size() != 2) return false;
+  if (reply->items[0].text != "bye" || reply->items[1].text != nonce.text) return false;
+  const auto after = receive(deadline);
+  return !after && after.error() == Silence::ended;
+}
+
+Verdict Conversation::finish(bool stop_now) {
+  if (stop_now) state_->source.request_stop();
+  if (state_->run.joinable()) state_->run.join();
+  state_->outer.reset();
+  return state_->verdict;
+}
+
+Value fresh_nonce() {
+  char bytes[16];
+  std::size_t have = 0;
+  while (have < sizeof bytes) {
+    const ssize_t n = ::getrandom(bytes + have, sizeof bytes - have, 0);
+    if (n < 0 && errno != EINTR) throw std::system_error(errno, std::generic_category(), "getrandom");
+    if (n > 0) have += static_cast<std::size_t>(n);
+  }
+  return Value::bytes_of(std::string(bytes, sizeof bytes));
+}
+
+}  // namespace fixpoint::sandbox::detail
