@@ -65,6 +65,18 @@ struct Utf8Step {
 
 inline constexpr std::string_view kReplacement = "\xEF\xBF\xBD";
 
+/// `bytes` with every ill-formed sequence replaced by U+FFFD.
+[[nodiscard]] inline std::string as_valid_utf8(std::string_view bytes) {
+  std::string out;
+  out.reserve(bytes.size());
+  for (std::size_t pos = 0; pos < bytes.size();) {
+    const Utf8Step step = utf8_step(bytes, pos);
+    out += step.kind == Utf8Step::Kind::character ? bytes.substr(pos, step.length) : kReplacement;
+    pos += step.length;
+  }
+  return out;
+}
+
 inline void append_utf8(std::string& out, char32_t code) {
   if (code < 0x80) {
     out += static_cast<char>(code);
