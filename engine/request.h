@@ -16,7 +16,7 @@ namespace fixpoint::engine {
 
 /// How a token is chosen from logits. Applied in this order: logit_bias, penalties, temperature, min_p, top_k, top_p.
 struct SamplingParams {
-  float temperature = 1.0F;         ///< 0: greedy, the lowest id wins ties
+  float temperature = 1.0F;         ///< 0 (below 1e-5): greedy, the lowest id wins ties
   int top_k = 0;                    ///< keep the k most likely; 0: all
   float top_p = 1.0F;               ///< keep the most likely whose probabilities sum to top_p, in (0, 1]
   float min_p = 0.0F;               ///< keep tokens at least min_p times as likely as the likeliest, in [0, 1]
