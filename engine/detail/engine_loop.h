@@ -1,0 +1,110 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/detail/inbox.h"
+#include "engine/detail/step_batch.h"
+#include "engine/detokenizer.h"
+#include "engine/engine.h"
+#include "engine/kv_cache.h"
+#include "engine/sampler.h"
+#include "engine/scheduler.h"
+
+namespace fixpoint::engine::detail {
+
+/// What the engine's thread owns and does. `run` is that thread; only `stats` and the public members are for others.
+class EngineLoop {
+ public:
+  EngineLoop(StepModel& model, const Tokenizer& tokenizer, const EngineOptions& options, int num_blocks, std::shared_ptr<Inbox> inbox);
+
+  void run(const std::stop_token& stop);
+  [[nodiscard]] EngineStats stats() const;
+
+  /// Requests submitted and not ended; `submit` raises it, the loop lowers it.
+  std::atomic<int> requests_in_flight{0};
+
+ private:
+  struct ActiveRequest;
+
+  /// One sample: its sequence for the scheduler, its text for the caller.
+  struct Sample : Sequence {
+    Sample(SequenceSpec spec, ActiveRequest& owner, int sample_index, Detokenizer detokenizer)
+        : Sequence(std::move(spec)), request(owner), index(sample_index), text(std::move(detokenizer)) {}
+
+    ActiveRequest& request;
+    int index;
+    Detokenizer text;
+    TokenHistory history;
+    std::optional<Clock::time_point> first_step, first_token;
+    bool ended = false;
+  };
+
+  struct ActiveRequest {
+    NewRequest submitted;
+    std::vector<TokenId> stop_tokens;  // the request's and, unless ignored, the tokenizer's
+    std::vector<std::unique_ptr<Sample>> samples;
+    int unfinished = 0;
+  };
+
+  struct Choice {
+    Sample* sample = nullptr;
+    tl::expected<SampledToken, std::string> token;
+  };
+
+  void take_messages(const std::stop_token& stop);
+  void handle(NewRequest message);
+  void start(NewRequest message);
+  void handle(const CancelRequest& message);
+  void handle(const NewPin& message);
+  void handle(const EndPin& message);
+
+  void step();
+  void note_started(const StepPlan& plan);
+  void choose(const StepPlan& plan, std::span<const float> logits);
+  [[nodiscard]] SamplePoint sample_point(const Sample& sample) const;
+  void accept(Sample& sample, SampledToken chosen);
+  [[nodiscard]] std::optional<Finish> finish_after(Sample& sample, TokenId token, std::string& text);
+  void finish(Sample& sample, Output output);
+  void report(Sample& sample, Output output);
+  [[nodiscard]] static Output ended_output(Sample& sample, FinishReason reason, const std::string& error);
+  void fail(Sample& sample, FinishReason reason, const std::string& error);
+  void deliver(ActiveRequest& request, Output output);
+  void fail_running(const std::string& error);
+  void abandon_all(const std::string& error);
+  void cancel_all();
+  void start_over();
+  void record_step(const StepPlan& plan, StepCost cost, std::size_t chunks);
+  void publish_stats();
+
+  StepModel& model_;
+  const Tokenizer& tokenizer_;
+  const EngineOptions options_;
+  const int num_blocks_;
+  const std::shared_ptr<Inbox> inbox_;
+  std::vector<TokenId> end_tokens_;  // the tokenizer's own stop tokens
+
+  std::optional<KvCache> cache_;        // before everything that holds its blocks
+  std::optional<Scheduler> scheduler_;
+  Sampler sampler_;
+  StepBatch batch_;
+  std::vector<Choice> choices_;
+  std::unordered_map<std::uint64_t, std::unique_ptr<ActiveRequest>> requests_;
+  SequenceId next_sequence_ = 1;
+  kernels::OpCounters work_before_;
+
+  EngineStats counts_;                 // the loop's own
+  SchedulerCounters counted_before_;   // of schedulers before the present one
+  std::uint64_t evicted_before_ = 0;
+  mutable std::mutex stats_mutex_;
+  EngineStats published_;
+};
+
+}  // namespace fixpoint::engine::detail
