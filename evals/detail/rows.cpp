@@ -7,7 +7,7 @@ namespace fixpoint::evals {
 
 std::string DataError::text() const {
   std::string out = file;
-  if (line > 0) out += ":" + std::to_string(line);
+  if (line > 0) out.append(":").append(std::to_string(line));
   out += ": ";
   if (!field.empty()) out += "field '" + field + "': ";
   return out + message;
