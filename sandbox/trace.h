@@ -31,14 +31,14 @@ struct TraceOptions {
   std::size_t report_bytes = 4000; // of a sanitizer's report or a stack
 };
 
-// One event in the program's own text, before the line runs ("line") or at the ends of a call ("call", "return", "raise").
+// One event in the program's own text: a line with its effect ("line"), or an end of a call ("call", "return", "raise").
 struct TraceStep {
   std::string event;
   std::int64_t line = 0;
   std::int64_t depth = 0;  // of calls within the program, from 0
   std::string function;
   std::string text;        // the source line
-  std::vector<std::pair<std::string, std::string>> changed;  // variables that are new or differ since the last step of this call
+  std::vector<std::pair<std::string, std::string>> changed;  // variables that the line made or changed
 };
 
 // What really happened, bounded: a repair round feeds on it.

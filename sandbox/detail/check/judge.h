@@ -18,9 +18,8 @@ struct Judge {
   void printed(const PrintedCheck& check);
   void calls(const CallCheck& check);
   void text(const TextCheck& check);
-  void python_tests(const TextCheck& check);
-  void javascript_tests(const TextCheck& check);
-  void compiled_tests(const TextCheck& check);
+  void driver_tests(const TextCheck& check);    // Python, JavaScript
+  void appended_tests(const TextCheck& check);  // languages without a driver for tests
 
   // Adds a run's use and verdict to the result.
   void account(const Verdict& verdict);

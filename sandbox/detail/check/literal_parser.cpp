@@ -80,7 +80,12 @@ bool LiteralParser::at_end() {
 bool LiteralParser::value(Value& out, std::size_t depth) {
   if (!term(out, depth)) return false;
   // The one sum among literals: a complex number.
-  while (looking_at('+') || looking_at('-')) {
+  while (true) {
+    const auto end = at_;
+    if (!goes_on(end, depth) || (text_[at_] != '+' && text_[at_] != '-')) {
+      at_ = end;
+      return true;
+    }
     const char sign = text_[at_++];
     Value right;
     if (!term(right, depth)) return false;
@@ -91,7 +96,12 @@ bool LiteralParser::value(Value& out, std::size_t depth) {
     out.real = base + (sign == '+' ? right.real : -right.real);
     out.imaginary = sign == '+' ? right.imaginary : -right.imaginary;
   }
-  return true;
+}
+
+// Moves to the next visible character; outside of brackets a line's end ends the value.
+bool LiteralParser::goes_on(std::size_t end, std::size_t depth) {
+  skip_blanks();
+  return at_ < text_.size() && (depth > 0 || text_.substr(end, at_ - end).find('\n') == text_.npos);
 }
 
 bool LiteralParser::term(Value& out, std::size_t depth) {
@@ -102,7 +112,7 @@ bool LiteralParser::term(Value& out, std::size_t depth) {
   const char c = text_[at_];
   if (c == '-' || c == '+') return signed_number(out, depth);
   if (is_digit(c) || (c == '.' && at_ + 1 < text_.size() && is_digit(text_[at_ + 1]))) return number(out);
-  if (c == '\'' || c == '"') return strings(out, false, false);
+  if (c == '\'' || c == '"') return strings(out, false, false, depth);
   if (c == '[') return sequence(out, depth, ']', Kind::list);
   if (c == '(') return parenthesised(out, depth);
   if (c == '{') return braces(out, depth);
@@ -244,23 +254,25 @@ bool LiteralParser::one_string(std::string& out, bool bytes, bool raw) {
   return fail("string without an end");
 }
 
-bool LiteralParser::strings(Value& out, bool bytes, bool raw) {
+bool LiteralParser::strings(Value& out, bool bytes, bool raw, std::size_t depth) {
   out.kind = bytes ? Kind::bytes : Kind::string;
   if (!one_string(out.text, bytes, raw)) return false;
   // Strings side by side are one string.
   while (true) {
-    skip_blanks();
-    if (at_ >= text_.size()) return true;
+    const auto end = at_;
+    if (!goes_on(end, depth)) {
+      at_ = end;
+      return true;
+    }
     if (text_[at_] == '\'' || text_[at_] == '"') {
       if (bytes) return fail("bytes and text side by side");
       if (!one_string(out.text, false, false)) return false;
       continue;
     }
-    const auto prefix_at = at_;
     const auto prefix = word();
     const bool quoted = !prefix.empty() && at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"');
     if (!quoted) {
-      at_ = prefix_at;
+      at_ = end;
       return true;
     }
     const bool next_bytes = prefix.find_first_of("bB") != prefix.npos;
@@ -316,7 +328,7 @@ bool LiteralParser::named(Value& out, std::size_t depth) {
   const auto first = at_;
   const auto name = word();
   if (at_ < text_.size() && (text_[at_] == '\'' || text_[at_] == '"') && name.find_first_not_of("rRbBuU") == name.npos) {
-    return strings(out, name.find_first_of("bB") != name.npos, name.find_first_of("rR") != name.npos);
+    return strings(out, name.find_first_of("bB") != name.npos, name.find_first_of("rR") != name.npos, depth);
   }
   if (name == (json_ ? "null" : "None")) return true;
   if (name == (json_ ? "true" : "True") || name == (json_ ? "false" : "False")) {

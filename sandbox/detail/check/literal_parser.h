@@ -33,7 +33,8 @@ class LiteralParser {
   bool number(Value& out);
   bool escape(std::string& out, bool bytes);
   bool one_string(std::string& out, bool bytes, bool raw);
-  bool strings(Value& out, bool bytes, bool raw);
+  bool strings(Value& out, bool bytes, bool raw, std::size_t depth);
+  bool goes_on(std::size_t end, std::size_t depth);
   bool sequence(Value& out, std::size_t depth, char close, Value::Kind kind);
   bool parenthesised(Value& out, std::size_t depth);
   bool braces(Value& out, std::size_t depth);

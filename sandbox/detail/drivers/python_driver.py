@@ -270,14 +270,15 @@ def rebuilt(name, content):
         from fractions import Fraction
 
         return Fraction(*content)
-    if name.startswith("datetime."):
+    if name in ("datetime.date", "datetime.datetime", "datetime.time", "datetime.timedelta"):
         import datetime
 
         return getattr(datetime, name[9:])(*content)
     if name == "constant":
         return {"Ellipsis": ...}.get(content, NotImplemented)
     if name == "type":
-        return getattr(builtins, content, object)
+        found = getattr(builtins, content, None)
+        return found if isinstance(found, type) else object
     return content  # defaultdict, subclass:…, ndarray: the plain content
 
 
@@ -710,7 +711,8 @@ def update_in_place(mine, theirs):
 
 def remote_error(record):
     name, bases, message, _frames = record
-    base = next((getattr(builtins, b) for b in bases if issubclass(getattr(builtins, b, int), Exception)), Exception)
+    known = [getattr(builtins, b, None) for b in bases]
+    base = next((b for b in known if isinstance(b, type) and issubclass(b, Exception)), Exception)
     if name == base.__name__ and base is not KeyError:
         made = None
         try:
@@ -720,9 +722,14 @@ def remote_error(record):
     else:
         made = None
     if made is None:
-        made = type(str(name), (base if base is not UnicodeDecodeError else ValueError,), {"__str__": lambda self: message})(message)
+        made = type(str(name), (plain_base(base),), {"__str__": lambda self: message})(message)
     made.__fixpoint_record__ = record
     return made
+
+
+def plain_base(base):
+    """Some exceptions cannot be made from a text alone; their base can."""
+    return ValueError if issubclass(base, UnicodeError) else base
 
 
 class RemoteFunction:
@@ -1051,6 +1058,7 @@ def serve_tests(channel, files, question):
                 return
             snapshot.restore()
             # Only now does the tests' text come in: the program's own top level never saw it.
+            channel.send(("loaded",))
             text = channel.receive()[1]
         tests.begin(text, file_name, entry_point, module_name, mode)
         separation = tests.separation

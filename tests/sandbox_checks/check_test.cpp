@@ -1,0 +1,357 @@
+#include "shared_sandbox.h"
+
+#include <cmath>
+
+namespace fixpoint::sandbox {
+namespace {
+
+Value literal(std::string_view text) {
+  auto value = parse_python_literal(text);
+  if (!value) throw std::runtime_error("no literal: " + std::string(text));
+  return *value;
+}
+
+CallTest call(std::string_view arguments, std::string_view expected) {
+  return {.arguments = literal(arguments).items, .expected = literal(expected)};
+}
+
+CheckResult check_python(const std::string& source, const Check& what, const CheckOptions& options = {}) {
+  return check(shared_sandbox(), {Language::python, source}, what, options);
+}
+
+CheckResult check_text(const std::string& source, const std::string& tests, const std::string& entry_point = "f", Isolation isolation = Isolation::automatic) {
+  return check_python(source, TextCheck{.tests = tests, .entry_point = entry_point, .isolation = isolation});
+}
+
+TEST(PrintedCheckTest, EveryTestRunsOnItsOwn) {
+  const std::string source = "n = int(input())\nprint(n * 2)\n";
+  auto result = check_python(source, PrintedCheck{.tests = {{"2\n", "4"}, {"5\n", "10\n"}}});
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::printed_output);
+  result = check_python(source, PrintedCheck{.tests = {{"2\n", "4"}, {"5\n", "11"}, {"x\n", ""}, {"1\n", "2"}}});
+  ASSERT_EQ(result.tests.size(), 4u);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.passed_tests(), 2u);
+  EXPECT_EQ(result.tests[1].outcome, TestOutcome::wrong);
+  EXPECT_EQ(result.tests[1].got, "10");
+  EXPECT_EQ(result.tests[2].outcome, TestOutcome::crashed);
+  EXPECT_NE(result.tests[2].got.find("ValueError"), std::string::npos);
+}
+
+TEST(PrintedCheckTest, ALimitIsNamed) {
+  CheckOptions options;
+  options.limits.cpu = std::chrono::milliseconds(300);
+  const auto result = check_python("while True: pass", PrintedCheck{.tests = {{"", ""}}}, options);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::limit) << explain(result);
+}
+
+TEST(PrintedCheckTest, WorksInOtherLanguages) {
+  const PrintedCheck doubled{.tests = {{"2\n", "4"}, {"21\n", "42"}}};
+  auto& sandbox = shared_sandbox();
+  auto result = check(sandbox, {Language::cpp, "#include <iostream>\nint main() { int n; std::cin >> n; std::cout << n * 2 << '\\n'; }"}, doubled);
+  EXPECT_TRUE(result.passed) << explain(result);
+  result = check(sandbox, {Language::bash, "read n; echo $((n * 2))"}, doubled);
+  EXPECT_TRUE(result.passed) << explain(result);
+  result = check(sandbox, {Language::cpp, "int main() { oops }"}, doubled);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.tests[0].got.find("oops"), std::string::npos) << explain(result);
+  EXPECT_EQ(result.tests[1].outcome, TestOutcome::not_run);
+}
+
+TEST(CallCheckTest, ValuesOfEveryKindComeBackAsTheyAre) {
+  CallCheck what{.entry_point = "f"};
+  for (const char* text : {"None", "True", "-5", "123456789012345678901234567890", "0.1", "float('inf')", "-0.0", "'é\\x00😀'", "b'\\xff\\x00'", "[1, [2.5, None]]",
+                           "(1,)", "{'a': {1: (2, 3)}}", "{1, 2}", "frozenset({3})", "(1+2j)", "Decimal('2.50')", "()", "''"}) {
+    what.tests.push_back(call("(" + std::string(text) + ",)", text));
+  }
+  const auto result = check_python("def f(x):\n    return x\n", what);
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::returned_values);
+}
+
+TEST(CallCheckTest, HugeIntegersAndLongTextsCross) {
+  CallCheck what{.entry_point = "f"};
+  Value big;
+  big.kind = Value::Kind::integer;
+  big.text = "0x1" + std::string(5000, '0');
+  what.tests.push_back({.arguments = {Value::of(20000)}, .expected = big});
+  auto result = check_python("def f(n):\n    return 2 ** n\n", what);
+  EXPECT_TRUE(result.passed) << explain(result);
+  what.tests = {{.arguments = {Value::of(std::string(3'000'000, 'a'))}, .expected = Value::of(std::string(3'000'000, 'a') + "b")}};
+  result = check_python("def f(s):\n    return s + 'b'\n", what);
+  EXPECT_TRUE(result.passed) << explain(result).substr(0, 500);
+}
+
+TEST(CallCheckTest, AFailureSaysWhatWasCalledAndWhatCame) {
+  const auto result = check_python("def f(a, b=0):\n    return a - b\n", CallCheck{.entry_point = "f", .tests = {call("(1,)", "1"), call("(5, 3)", "8")}});
+  EXPECT_FALSE(result.passed);
+  ASSERT_EQ(result.passed_tests(), 1u) << explain(result);
+  EXPECT_EQ(result.tests[1].test, "f(5, 3)");
+  EXPECT_EQ(result.tests[1].got, "2");
+  EXPECT_EQ(result.tests[1].expected, "8");
+}
+
+TEST(CallCheckTest, ExceptionsAreOutcomesWithTheirFrames) {
+  CallCheck what{.entry_point = "f", .tests = {call("(1,)", "1")}};
+  what.tests.push_back({.arguments = {Value::of(0)}, .expected = std::string("ArithmeticError")});
+  what.tests.push_back({.arguments = {Value::of(0)}, .expected = std::string("KeyError")});
+  const auto result = check_python("def g(x):\n    return 1 // x\n\ndef f(x):\n    return g(x)\n", what);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::passed) << explain(result);
+  EXPECT_EQ(result.tests[1].outcome, TestOutcome::passed);
+  const TestResult& raised = result.tests[2];
+  EXPECT_EQ(raised.outcome, TestOutcome::raised);
+  EXPECT_EQ(raised.expected, "raises KeyError");
+  EXPECT_NE(raised.message.find("ZeroDivisionError"), std::string::npos);
+  ASSERT_EQ(raised.frames.size(), 2u);
+  EXPECT_EQ(raised.frames[0].line, 5);
+  EXPECT_EQ(raised.frames[1].line, 2);
+  EXPECT_EQ(raised.frames[1].function, "g");
+  EXPECT_EQ(raised.frames[1].text, "return 1 // x");
+}
+
+TEST(CallCheckTest, AReferenceInItsOwnJailSaysWhatIsExpected) {
+  CallCheck what{.entry_point = "f", .tests = {call("([3, 1, 2],)", "None"), call("([],)", "None")}};
+  what.reference = Program{Language::python, "def f(xs):\n    return sorted(xs)\n"};
+  EXPECT_TRUE(check_python("def f(xs):\n    xs.sort()\n    return xs\n", what).passed);
+  auto result = check_python("def f(xs):\n    return xs\n", what);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].expected, "[1, 2, 3]");
+  what.reference->source = "def f(xs):\n    raise SystemExit\n";
+  EXPECT_FALSE(check_python("def f(xs):\n    raise SystemExit\n", CallCheck{.entry_point = "f", .tests = {}, .reference = what.reference}).passed);
+  what.reference->source = "import os\ndef f(xs):\n    os._exit(0)\n";
+  result = check_python("def f(xs):\n    return xs\n", what);
+  EXPECT_NE(result.error, "") << explain(result);
+}
+
+TEST(CallCheckTest, ACallThatTakesTooLongEndsTheRun) {
+  CheckOptions options;
+  options.call_wall = std::chrono::milliseconds(400);
+  const auto result = check_python("def f(x):\n    while x: pass\n    return 1\n",
+                                   CallCheck{.entry_point = "f", .tests = {call("(0,)", "1"), call("(1,)", "1"), call("(0,)", "1")}}, options);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::passed) << explain(result);
+  EXPECT_EQ(result.tests[1].outcome, TestOutcome::limit);
+  EXPECT_EQ(result.tests[2].outcome, TestOutcome::not_run);
+  EXPECT_FALSE(result.passed);
+}
+
+TEST(CallCheckTest, NoTestsIsNoPass) {
+  EXPECT_FALSE(check_python("def f(): pass", CallCheck{.entry_point = "f"}).passed);
+  EXPECT_FALSE(check_python("", PrintedCheck{}).passed);
+  EXPECT_FALSE(check_text("def f(): pass", "").passed);
+  EXPECT_FALSE(check_text("def f(): pass", "x = 1").passed);
+  EXPECT_FALSE(check_text("def f(): pass", "def check(candidate):\n    pass\n").passed);
+}
+
+TEST(CallCheckTest, PrintingFunctionsAreJudgedByWhatTheyReturn) {
+  const auto result = check_python("def f(x):\n    print('x' * 3_000_000)\n    return x\n", CallCheck{.entry_point = "f", .tests = {call("(1,)", "1"), call("(2,)", "2")}});
+  EXPECT_TRUE(result.passed) << explain(result).substr(0, 1000);
+  EXPECT_TRUE(result.verdicts[0].standard_output.truncated);
+}
+
+TEST(CallCheckTest, GeneratorsDoNotEqualLists) {
+  EXPECT_FALSE(check_python("def f(x):\n    yield x\n", CallCheck{.entry_point = "f", .tests = {call("(1,)", "[1]")}}).passed);
+}
+
+TEST(CallCheckTest, JavaScriptFunctionsAreCalledToo) {
+  const CallCheck what{.entry_point = "f", .tests = {call("([3, 1, 2], 'x')", "['x', 3]"), call("([], '')", "['', 0]")}};
+  const auto js = [&](const char* source) { return check(shared_sandbox(), {Language::javascript, source}, what); };
+  auto result = js("const f = (xs, s) => [s, xs.length];");
+  EXPECT_TRUE(result.passed) << explain(result);
+  result = js("async function f(xs, s) { await new Promise((r) => setTimeout(r, 1)); return [s, xs.length]; }\nmodule.exports = { f };");
+  EXPECT_TRUE(result.passed) << explain(result);
+  result = js("function g(xs) {\n  return xs.nothing.length;\n}\nfunction f(xs, s) {\n  return g(xs);\n}");
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::raised) << explain(result);
+  ASSERT_EQ(result.tests[0].frames.size(), 2u) << explain(result);
+  EXPECT_EQ(result.tests[0].frames[1].line, 2);
+  EXPECT_EQ(result.tests[0].frames[1].text, "return xs.nothing.length;");
+  result = js("function f( {");
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::raised) << explain(result);
+  EXPECT_NE(result.tests[0].message.find("SyntaxError"), std::string::npos) << explain(result);
+}
+
+TEST(CallCheckTest, JavaScriptNumbersKeepTheirValues) {
+  CallCheck what{.entry_point = "f"};
+  for (const char* text : {"0.1", "-0.0", "1e300", "5e-324", "9007199254740991", "float('inf')", "123456789012345678901234567890"}) {
+    what.tests.push_back(call("(" + std::string(text) + ",)", text));
+  }
+  const auto result = check(shared_sandbox(), {Language::javascript, "function f(x) { return x; }"}, what);
+  EXPECT_TRUE(result.passed) << explain(result);
+}
+
+TEST(CallCheckTest, CppFunctionsAreCalledThroughTheirOwnTypes) {
+  const CallCheck what{.entry_point = "f", .tests = {call("([3, 1, 2], 'ab', {'k': (1, 2.5)})", "[('ab', 6), ('k', 1)]")}};
+  const auto result = check(shared_sandbox(),
+                            {Language::cpp,
+                             "#include <map>\n#include <string>\n#include <vector>\nusing namespace std;\n"
+                             "vector<pair<string, long>> f(vector<int>& xs, const string& s, map<string, tuple<int, double>> m) {\n"
+                             "  long sum = 0;\n  for (int x : xs) sum += x;\n"
+                             "  vector<pair<string, long>> out{{s, sum}};\n  for (auto& [k, v] : m) out.push_back({k, get<0>(v)});\n  return out;\n}\n"
+                             "int main() { return 1; }\n"},
+                            what);
+  EXPECT_TRUE(result.passed) << explain(result);
+  const auto thrown = check(shared_sandbox(), {Language::cpp, "#include <vector>\nint f(std::vector<int> v) { return v.at(3); }"},
+                            CallCheck{.entry_point = "f", .tests = {call("([1],)", "1"), call("([1, 2, 3, 4],)", "4")}});
+  EXPECT_EQ(thrown.tests[0].outcome, TestOutcome::raised) << explain(thrown);
+  EXPECT_NE(thrown.tests[0].message.find("out_of_range"), std::string::npos) << explain(thrown);
+  EXPECT_EQ(thrown.tests[1].outcome, TestOutcome::passed);
+}
+
+TEST(TextCheckTest, ListsOfPlainAssertsAreComparedOutside) {
+  auto result = check_text("def f(x):\n    return x + 1\n", "assert f(1) == 2\nassert f(2) == 3\n");
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::returned_values);
+}
+
+TEST(TextCheckTest, OtherAssertsRunInAJailOfTheirOwn) {
+  const char* source = "def f(xs):\n    return list(reversed(xs))\n";
+  auto result = check_text(source, "xs = [1, 2]\nassert set(f(xs)) == {1, 2}\nassert f([1, 2])[0] == 2, 'first'\nassert f([3]) == [4]\nassert not f([])\n");
+  EXPECT_EQ(result.level, CheckLevel::separate_tests) << explain(result);
+  ASSERT_EQ(result.tests.size(), 4u) << explain(result);
+  EXPECT_EQ(result.passed_tests(), 3u) << explain(result);
+  EXPECT_EQ(result.tests[2].outcome, TestOutcome::wrong);
+  EXPECT_EQ(result.tests[2].test, "assert f([3]) == [4]");
+  EXPECT_EQ(result.tests[2].got, "[3]");
+  EXPECT_EQ(result.tests[2].expected, "[4]");
+}
+
+TEST(TextCheckTest, CheckFunctionsRunInAJailOfTheirOwn) {
+  const char* tests = "METADATA = {}\n\ndef check(candidate):\n    assert candidate(1) == 2\n    for i in range(100):\n        assert candidate(i) == i + 1\n";
+  auto result = check_text("def f(x):\n    return x + 1\n", tests);
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::separate_tests);
+  result = check_text("def f(x):\n    return 2\n", tests);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].got, "2");
+  EXPECT_EQ(result.tests[0].expected, "1");
+  result = check_text("def f(x):\n    return [][x]\n", tests);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::raised) << explain(result);
+  EXPECT_EQ(result.tests[0].message, "IndexError: list index out of range");
+  EXPECT_EQ(result.tests[0].frames.back().line, 2);
+}
+
+TEST(TextCheckTest, UnittestClassesImportTheProgram) {
+  const char* tests =
+      "import unittest\nfrom solution import add\n\nclass T(unittest.TestCase):\n    def setUp(self):\n        self.x = 1\n"
+      "    def test_one(self):\n        self.assertEqual(add(self.x, 2), 3)\n    def test_two(self):\n        with self.assertRaises(TypeError):\n"
+      "            add(1, 'a')\n    def test_three(self):\n        self.assertEqual(add(1, 1), 3)\n\nif __name__ == '__main__':\n    unittest.main()\n";
+  const auto result = check_text("def add(a, b):\n    return a + b\n", tests, "");
+  EXPECT_EQ(result.level, CheckLevel::separate_tests) << explain(result);
+  ASSERT_EQ(result.tests.size(), 3u) << explain(result);
+  EXPECT_EQ(result.passed_tests(), 2u) << explain(result);
+  EXPECT_EQ(result.first_failure()->test, "T.test_three");
+  EXPECT_NE(result.first_failure()->message.find("2 != 3"), std::string::npos) << explain(result);
+}
+
+TEST(TextCheckTest, ObjectsOfTheProgramsClassesTakePart) {
+  const char* source =
+      "class Stack:\n    def __init__(self):\n        self.items = []\n    def push(self, x):\n        self.items.append(x)\n        return self\n"
+      "    def pop(self):\n        return self.items.pop()\n    def __len__(self):\n        return len(self.items)\n    def __eq__(self, o):\n"
+      "        return isinstance(o, Stack) and self.items == o.items\n\ndef merge(a, b):\n    s = Stack()\n    s.items = a.items + b.items\n    return s\n";
+  const char* tests =
+      "s = Stack()\ns.push(1).push(2)\nassert len(s) == 2\nassert s.pop() == 2\nassert s.items == [1]\nassert merge(s, s) == Stack().push(1).push(1)\n"
+      "assert merge(s, s) != 5\nassert isinstance(s, Stack)\n";
+  const auto result = check_text(source, tests, "");
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::separate_tests);
+  EXPECT_FALSE(result.notes.empty());
+}
+
+TEST(TextCheckTest, ArgumentsThatAreChangedInPlaceAreChangedForTheTestsToo) {
+  const auto result = check_text("def f(xs):\n    xs.append(1)\n", "xs = []\nf(xs)\nf(xs)\nassert xs == [1, 1]\n");
+  EXPECT_TRUE(result.passed) << explain(result);
+}
+
+TEST(TextCheckTest, IteratorsAndViewsCross) {
+  EXPECT_TRUE(check_text("def f(n):\n    return (i * i for i in range(n))\n", "assert list(f(3)) == [0, 1, 4]\n").passed);
+  EXPECT_TRUE(check_text("def f(d):\n    return d.keys()\n", "assert sorted(f({2: 1, 1: 1})) == [1, 2]\n").passed);
+  EXPECT_TRUE(check_text("from collections import Counter\ndef f(s):\n    return Counter(s)\n", "assert f('aab').most_common(1) == [('a', 2)]\n").passed);
+}
+
+TEST(TextCheckTest, TestsThatNeedTheProgramInsideAreLabelled) {
+  const char* tests = "from unittest.mock import patch\nimport solution\ndef test_it():\n    with patch('solution.g', return_value=5):\n        assert solution.f() == 6\n";
+  auto result = check_text("def g():\n    return 1\ndef f():\n    return g() + 1\n", tests, "");
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::in_process);
+  ASSERT_FALSE(result.notes.empty());
+  EXPECT_NE(result.notes[0].find("unittest.mock"), std::string::npos);
+  result = check_python("def f(): return 1", TextCheck{.tests = tests, .isolation = Isolation::separate});
+  EXPECT_NE(result.error, "") << explain(result);
+}
+
+TEST(TextCheckTest, InsideAFailureHasItsValues) {
+  const auto result = check_text("def f(x):\n    return x\n", "assert f(1) == 1\nassert f(2) == 3\n", "f", Isolation::in_process);
+  EXPECT_EQ(result.level, CheckLevel::in_process);
+  ASSERT_EQ(result.tests.size(), 2u) << explain(result);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::passed);
+  EXPECT_EQ(result.tests[1].got, "2");
+  EXPECT_FALSE(result.passed);
+}
+
+TEST(TextCheckTest, TestsThatAcceptAnythingAreAnError) {
+  auto result = check_text("def f(x):\n    return x\n", "def check(candidate):\n    try:\n        assert candidate(1) == 1\n    except Exception:\n        pass\n");
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.error, "") << explain(result);
+  result = check_text("def f(x):\n    return x\n", "assert f(1) == 1 or True\n");
+  EXPECT_FALSE(result.passed) << explain(result);
+}
+
+TEST(TextCheckTest, UnreadableTestsAreAnErrorAndNotTheProgramsFault) {
+  const auto result = check_text("def f(): pass\n", "assert f( ==\n");
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.error.find("SyntaxError"), std::string::npos) << explain(result);
+}
+
+TEST(TextCheckTest, AProgramThatDoesNotLoadFails) {
+  const auto result = check_text("def f(x):\n  return (\n", "assert list(f(1)) == [1]\n");
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.error, "");
+  EXPECT_NE(result.tests[0].message.find("SyntaxError"), std::string::npos) << explain(result);
+}
+
+TEST(TextCheckTest, AMissingFunctionFails) {
+  auto result = check_text("x = 1\n", "assert f(1) == 2\n");
+  EXPECT_NE(result.tests[0].message.find("NameError"), std::string::npos) << explain(result);
+  result = check_text("x = 1\n", "assert list(f(1)) == 2\n");
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.error, "") << explain(result);
+}
+
+TEST(TextCheckTest, JavaScriptTestsRunApart) {
+  const char* tests = "const assert = require('node:assert');\nfunction test() {\n  let candidate = f;\n  assert.deepEqual(candidate([1, 2]), [2, 1]);\n}\ntest();\n";
+  const auto js = [&](const char* source) {
+    return check(shared_sandbox(), {Language::javascript, source}, TextCheck{.tests = tests, .entry_point = "f"});
+  };
+  auto result = js("function f(xs) { return xs.slice().reverse(); }");
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::separate_tests);
+  result = js("function f(xs) { return xs; }");
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].got, "[ 1, 2 ]") << explain(result);
+  EXPECT_FALSE(js("process.exit(0)").passed);
+  result = check(shared_sandbox(), {Language::javascript, "const f = (x) => x;"},
+                 TextCheck{.tests = "console.assert(f(1) === 1); console.assert(f(2) === 3);", .entry_point = "f", .isolation = Isolation::in_process});
+  EXPECT_FALSE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::in_process);
+}
+
+TEST(TextCheckTest, CppAndBashTestsMustComeToTheirEnd) {
+  const TextCheck cpp{.tests = "#include <cassert>\nint main() { assert(f(2) == 4); }\n"};
+  auto result = check(shared_sandbox(), {Language::cpp, "int f(int x) { return 2 * x; }\n"}, cpp);
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_EQ(result.level, CheckLevel::in_process);
+  result = check(shared_sandbox(), {Language::cpp, "int f(int x) { return 3 * x; }\n"}, cpp);
+  EXPECT_FALSE(result.passed);
+  EXPECT_NE(result.tests[0].got.find("f(2) == 4"), std::string::npos) << explain(result);
+  result = check(shared_sandbox(), {Language::cpp, "#include <cstdlib>\nint f(int) { std::exit(0); }\n"}, cpp);
+  EXPECT_FALSE(result.passed) << explain(result);
+  const TextCheck bash{.tests = "[[ $(f 2) = 4 ]] || exit 1\n"};
+  result = check(shared_sandbox(), {Language::bash, "f() { echo $(( $1 * 2 )); }\n"}, bash);
+  EXPECT_TRUE(result.passed) << explain(result);
+  EXPECT_FALSE(check(shared_sandbox(), {Language::bash, "f() { echo 5; }\n"}, bash).passed);
+  EXPECT_FALSE(check(shared_sandbox(), {Language::bash, "exit 0\n"}, bash).passed);
+}
+
+}  // namespace
+}  // namespace fixpoint::sandbox
