@@ -54,6 +54,8 @@ function(fixpoint_test name)
     set(arg_TIMEOUT 300)
   endif()
   add_executable(${name} ${arg_SOURCES})
+  # Optimising the tests themselves costs more time than it saves.
+  target_compile_options(${name} PRIVATE -O1)
   target_link_libraries(${name} PRIVATE fixpoint_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}"
