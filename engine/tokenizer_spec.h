@@ -24,7 +24,8 @@ struct TokenizerSpec {
   PreTokenizer pre = PreTokenizer::gpt2;           ///< byte_level_bpe
   std::vector<std::string> tokens;                 ///< as written in the file (GPT-2 printable bytes, or ▁ pieces)
   std::vector<TokenType> types;                    ///< same size as tokens
-  std::vector<float> scores;                       ///< sentencepiece_bpe, same size as tokens
+  std::vector<float> scores;                       ///< sentencepiece_bpe, same size as tokens; tokenizer.json has merges
+                                                   ///< instead: minus the index of the first one that makes the piece
   std::vector<std::pair<std::string, std::string>> merges;  ///< byte_level_bpe, best first
   bool ignore_merges = false;                      ///< a whole word in the vocabulary is used as it is (Llama-3)
   bool nfc = false;                                ///< normalise to NFC first (Qwen2)

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "engine/detail/normalise.h"
 #include "engine/detail/pre_tokenizer.h"
 #include "engine/detail/utf8.h"
 
@@ -67,10 +68,10 @@ tl::expected<ByteLevelBpe, LoadError> ByteLevelBpe::build(const Vocabulary& voca
 }
 
 void ByteLevelBpe::encode(std::string_view text, std::vector<TokenId>& out) const {
-  encode_words(text, out);
-}
-
-void ByteLevelBpe::encode_words(std::string_view text, std::vector<TokenId>& out) const {
+  std::string normalised;
+  if (vocabulary_->spec.nfc) {
+    text = to_nfc(text, normalised);
+  }
   std::vector<std::uint32_t> ends;
   pre_tokenize(vocabulary_->spec.pre, text, ends);
   std::vector<TokenId> symbols;

@@ -22,7 +22,6 @@ class ByteLevelBpe {
 
  private:
   explicit ByteLevelBpe(const Vocabulary& vocabulary);
-  void encode_words(std::string_view text, std::vector<TokenId>& out) const;
   void encode_word(std::string_view word, std::vector<TokenId>& symbols, std::vector<TokenId>& out) const;
   void merge_word(std::string_view word, std::vector<TokenId>& symbols) const;
 
