@@ -1,11 +1,13 @@
 #include "engine/model_file.h"
 
+#include <system_error>
 #include <unordered_map>
 #include <utility>
 
 #include "engine/detail/fail.h"
 #include "engine/detail/gguf.h"
 #include "engine/detail/gguf_tokenizer.h"
+#include "engine/detail/hf_tokenizer.h"
 #include "engine/detail/mapped_file.h"
 #include "engine/detail/model_parts.h"
 #include "engine/tokenizer_file.h"
@@ -18,7 +20,8 @@ struct ModelFile::Impl {
 };
 
 tl::expected<ModelFile, LoadError> ModelFile::open(const std::filesystem::path& path) {
-  auto parts = detail::load_gguf_model(path);
+  std::error_code ignored;
+  auto parts = std::filesystem::is_directory(path, ignored) ? detail::load_hf_model(path) : detail::load_gguf_model(path);
   if (!parts) return tl::unexpected(std::move(parts.error()));
   const auto rows = parts->config.vocab_size;
   const auto tokens = static_cast<std::int64_t>(parts->tokenizer.tokens.size());
@@ -55,6 +58,9 @@ std::int64_t ModelFile::file_bytes() const {
 }
 
 tl::expected<TokenizerFile, LoadError> read_tokenizer(const std::filesystem::path& path) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) return detail::read_hf_tokenizer(path, nullptr);
+  if (path.filename() == "tokenizer.json") return detail::read_hf_tokenizer(path.parent_path(), nullptr);
   const auto mapped = detail::MappedFile::open(path);
   if (!mapped) return tl::unexpected(mapped.error());
   const auto gguf = detail::parse_gguf(mapped->bytes(), path.string());

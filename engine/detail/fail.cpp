@@ -2,7 +2,7 @@
 
 namespace fixpoint::engine::detail {
 
-std::string quoted(std::string_view text) {
+std::string shown(std::string_view text) {
   constexpr std::size_t kLongest = 80;
   std::string out = "'";
   for (const char c : text.substr(0, kLongest)) {

@@ -16,7 +16,7 @@ namespace fixpoint::engine::detail {
 }
 
 /// `text` from a file as it may stand in a message: in quotes, no control characters, at most 80 bytes.
-[[nodiscard]] std::string quoted(std::string_view text);
+[[nodiscard]] std::string shown(std::string_view text);
 
 [[nodiscard]] inline std::string at_offset(std::size_t offset) { return "offset " + std::to_string(offset); }
 

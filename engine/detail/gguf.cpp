@@ -77,7 +77,7 @@ GgufArray read_array(ByteCursor& in, std::string_view key) {
   const auto type = in.read<std::uint32_t>("array type");
   array.type = static_cast<GgufType>(type);
   array.count = in.read<std::uint64_t>("array length");
-  const auto what = "array " + quoted(key);
+  const auto what = "array " + shown(key);
   if (array.type == GgufType::string) {
     if (array.count > in.remaining() / sizeof(std::uint64_t)) {
       in.set_error(Kind::malformed, what + ": " + std::to_string(array.count) + " strings cannot be in the " +
@@ -121,7 +121,7 @@ GgufValue read_value(ByteCursor& in, std::string_view key) {
     case GgufType::string: return read_string(in, key);
     case GgufType::array: return read_array(in, key);
   }
-  in.set_error(Kind::malformed, quoted(key) + ": unknown value type " + std::to_string(type));
+  in.set_error(Kind::malformed, shown(key) + ": unknown value type " + std::to_string(type));
   return false;
 }
 
@@ -151,7 +151,7 @@ void read_metadata(ByteCursor& in, std::uint64_t count, Gguf& out) {
     auto value = read_value(in, key);
     if (!in.ok()) return;
     if (!out.metadata.emplace(key, std::move(value)).second) {
-      in.set_error(Kind::malformed, "the metadata key " + quoted(key) + " is there twice");
+      in.set_error(Kind::malformed, "the metadata key " + shown(key) + " is there twice");
     }
   }
 }
@@ -160,7 +160,7 @@ std::optional<kernels::Shape> read_shape(ByteCursor& in, std::string_view tensor
   const auto rank = in.read<std::uint32_t>("rank");
   if (!in.ok()) return std::nullopt;
   if (rank < 1 || rank > 4) {
-    in.set_error(Kind::malformed, "tensor " + quoted(tensor) + ": " + std::to_string(rank) + " dimensions (1 to 4 are possible)");
+    in.set_error(Kind::malformed, "tensor " + shown(tensor) + ": " + std::to_string(rank) + " dimensions (1 to 4 are possible)");
     return std::nullopt;
   }
   std::array<std::int64_t, 4> dims{};
@@ -169,7 +169,7 @@ std::optional<kernels::Shape> read_shape(ByteCursor& in, std::string_view tensor
     const auto dim = in.read<std::uint64_t>("dimension");
     if (!in.ok()) return std::nullopt;
     if (dim == 0 || dim > kMostElements / elements) {
-      in.set_error(Kind::malformed, "tensor " + quoted(tensor) + ": dimension " + std::to_string(i) + " is " +
+      in.set_error(Kind::malformed, "tensor " + shown(tensor) + ": dimension " + std::to_string(i) + " is " +
                                         std::to_string(dim) + ", which no tensor can have");
       return std::nullopt;
     }
@@ -189,11 +189,11 @@ std::optional<DType> read_tensor_type(ByteCursor& in, std::string_view tensor) {
   if (!in.ok()) return std::nullopt;
   const auto* known = std::find_if(kTensorTypes.begin(), kTensorTypes.end(), [&](const auto& t) { return t.id == id; });
   if (known == kTensorTypes.end()) {
-    in.set_error(Kind::malformed, "tensor " + quoted(tensor) + ": unknown type " + std::to_string(id));
+    in.set_error(Kind::malformed, "tensor " + shown(tensor) + ": unknown type " + std::to_string(id));
     return std::nullopt;
   }
   if (!known->dtype) {
-    in.set_error(Kind::unsupported, "tensor " + quoted(tensor) + ": type " + std::string(known->name) + " is not supported");
+    in.set_error(Kind::unsupported, "tensor " + shown(tensor) + ": type " + std::string(known->name) + " is not supported");
   }
   return known->dtype;
 }
@@ -203,7 +203,7 @@ void read_tensor(ByteCursor& in, Gguf& out) {
   GgufTensor tensor;
   tensor.name = read_string(in, "tensor name");
   if (in.ok() && tensor.name.size() > kLongestTensorName) {
-    in.set_error(Kind::malformed, "tensor name " + quoted(tensor.name) + " is longer than " +
+    in.set_error(Kind::malformed, "tensor name " + shown(tensor.name) + " is longer than " +
                                       std::to_string(kLongestTensorName) + " bytes");
   }
   const auto shape = read_shape(in, tensor.name);
@@ -216,7 +216,7 @@ void read_tensor(ByteCursor& in, Gguf& out) {
   const auto& block = kernels::traits(*dtype);
   const auto row = shape->operator[](shape->rank() - 1);
   if (row % block.block_elements != 0) {
-    in.set_error(Kind::malformed, "tensor " + quoted(tensor.name) + ": rows of " + std::to_string(row) +
+    in.set_error(Kind::malformed, "tensor " + shown(tensor.name) + ": rows of " + std::to_string(row) +
                                       " elements are no whole number of " + std::string(block.name) + " blocks");
     return;
   }
@@ -235,7 +235,7 @@ void read_tensors(ByteCursor& in, std::uint64_t count, Gguf& out) {
   for (std::uint64_t i = 0; i < count && in.ok(); ++i) {
     read_tensor(in, out);
     if (in.ok() && !names.insert(out.tensors.back().name).second) {
-      in.set_error(Kind::malformed, "the tensor " + quoted(out.tensors.back().name) + " is there twice");
+      in.set_error(Kind::malformed, "the tensor " + shown(out.tensors.back().name) + " is there twice");
     }
   }
 }
@@ -255,7 +255,7 @@ std::optional<LoadError> place_tensors(Gguf& gguf, std::uint64_t directory_end, 
                                        const std::string& name) {
   const std::uint64_t start = (directory_end + alignment - 1) / alignment * alignment;
   for (auto& tensor : gguf.tensors) {
-    const auto where = "tensor " + quoted(tensor.name);
+    const auto where = "tensor " + shown(tensor.name);
     if (tensor.offset % alignment != 0) {
       return LoadError{Kind::malformed, name, where,
                        "its offset " + std::to_string(tensor.offset) + " is no multiple of " + std::to_string(alignment)};
@@ -280,8 +280,8 @@ std::optional<LoadError> find_overlap(const Gguf& gguf, const std::string& name)
     const auto& before = gguf.tensors[order[i - 1]];
     const auto& tensor = gguf.tensors[order[i]];
     if (tensor.offset < before.offset + before.bytes) {
-      return LoadError{Kind::malformed, name, "tensor " + quoted(tensor.name),
-                       "begins at offset " + std::to_string(tensor.offset) + ", inside tensor " + quoted(before.name)};
+      return LoadError{Kind::malformed, name, "tensor " + shown(tensor.name),
+                       "begins at offset " + std::to_string(tensor.offset) + ", inside tensor " + shown(before.name)};
     }
   }
   return std::nullopt;

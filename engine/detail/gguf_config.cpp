@@ -82,7 +82,7 @@ void read_rope(GgufFields& fields, ArchFields& arch, ModelConfig& c) {
     const auto attention = arch.real("rope.scaling.yarn_attn_factor").value_or(arch.real("rope.scaling.attn_factor").value_or(1.0F));
     if (attention != 1.0F && s.factor > 0) s.attn_factor = attention * (0.1F * std::log(s.factor) + 1.0F);
   } else {
-    fields.fail(Kind::unsupported, type_key, "rope scaling " + quoted(*type) + " is not supported (none, linear and yarn are)");
+    fields.fail(Kind::unsupported, type_key, "rope scaling " + shown(*type) + " is not supported (none, linear and yarn are)");
   }
 }
 
@@ -98,7 +98,7 @@ tl::expected<ModelConfig, LoadError> read_gguf_config(const Gguf& gguf, const st
   const auto known = parse_architecture(*name);
   if (!known) {
     return fail(Kind::unsupported, file, "metadata 'general.architecture'",
-                "architecture " + quoted(*name) + " is not supported (llama, qwen2 and qwen3 are)");
+                "architecture " + shown(*name) + " is not supported (llama, qwen2 and qwen3 are)");
   }
   ArchFields arch(fields, *name);
   ModelConfig c;

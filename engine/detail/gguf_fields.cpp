@@ -11,7 +11,7 @@ namespace fixpoint::engine::detail {
 using Kind = LoadError::Kind;
 
 void GgufFields::fail(Kind kind, std::string_view key, std::string detail) {
-  if (!error_) error_ = LoadError{kind, file_, "metadata " + quoted(key), std::move(detail)};
+  if (!error_) error_ = LoadError{kind, file_, "metadata " + shown(key), std::move(detail)};
 }
 
 std::optional<std::int64_t> GgufFields::integer(std::string_view key, std::int64_t low, std::int64_t high) {

@@ -33,7 +33,7 @@ tl::expected<ModelParts, LoadError> load_gguf_model(const std::filesystem::path&
   if (!config) return tl::unexpected(std::move(config.error()));
   auto tokenizer = read_gguf_tokenizer(*gguf, name);
   if (!tokenizer) return tl::unexpected(std::move(tokenizer.error()));
-  auto bound = bind_tensors(tensors_of(*gguf, mapped->bytes(), name), Tying::by_presence, name, *config);
+  auto bound = bind_tensors(tensors_of(*gguf, mapped->bytes(), name), {.file = name}, *config);
   if (!bound) return tl::unexpected(std::move(bound.error()));
   ModelParts parts;
   parts.format = "GGUF v" + std::to_string(gguf->version);

@@ -9,6 +9,7 @@
 
 #include "engine/detail/fail.h"
 #include "engine/detail/gguf_fields.h"
+#include "engine/detail/merge_text.h"
 #include "engine/detail/stop_tokens.h"
 
 namespace fixpoint::engine::detail {
@@ -101,14 +102,13 @@ void read_merges(GgufFields& fields, TokenizerSpec& spec) {
   }
   spec.merges.reserve(static_cast<std::size_t>(array->count));
   for (const auto merge : strings_of(*array)) {
-    // The left part is never empty, so a space at the start belongs to it.
-    const auto space = merge.find(' ', 1);
-    if (merge.empty() || space == std::string_view::npos || space + 1 == merge.size()) {
-      fields.fail(Kind::malformed, kKey, "merge " + std::to_string(spec.merges.size()) + " is " + quoted(merge) +
+    const auto pieces = split_merge(merge);
+    if (!pieces) {
+      fields.fail(Kind::malformed, kKey, "merge " + std::to_string(spec.merges.size()) + " is " + shown(merge) +
                                              ", not two pieces with a space between");
       return;
     }
-    spec.merges.emplace_back(merge.substr(0, space), merge.substr(space + 1));
+    spec.merges.emplace_back(pieces->first, pieces->second);
   }
 }
 
@@ -126,7 +126,7 @@ void read_pre_tokenizer(GgufFields& fields, TokenizerSpec& spec) {
   }
   const auto* known = std::find_if(kPreNames.begin(), kPreNames.end(), [&](const auto& p) { return p.name == *name; });
   if (known == kPreNames.end()) {
-    fields.fail(Kind::unsupported, kKey, "pre-tokenizer " + quoted(*name) + " is not supported");
+    fields.fail(Kind::unsupported, kKey, "pre-tokenizer " + shown(*name) + " is not supported");
     return;
   }
   spec.pre = known->pre;
@@ -169,7 +169,7 @@ tl::expected<TokenizerFile, LoadError> read_gguf_tokenizer(const Gguf& gguf, con
     read_scores(fields, spec);
   } else {
     fields.fail(Kind::unsupported, kModel,
-                "tokenizer " + quoted(*model) + " is not supported (gpt2 and llama are)");
+                "tokenizer " + shown(*model) + " is not supported (gpt2 and llama are)");
   }
   const bool sentencepiece = spec.kind == TokenizerSpec::Kind::sentencepiece_bpe;
   if (!fields.error()) read_special_tokens(fields, spec);

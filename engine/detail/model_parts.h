@@ -28,5 +28,7 @@ struct ModelParts {
 };
 
 [[nodiscard]] tl::expected<ModelParts, LoadError> load_gguf_model(const std::filesystem::path& path);
+/// A directory with config.json, tokenizer.json and safetensors, as published on Hugging Face.
+[[nodiscard]] tl::expected<ModelParts, LoadError> load_hf_model(const std::filesystem::path& directory);
 
 }  // namespace fixpoint::engine::detail

@@ -1,14 +1,13 @@
 #include "engine/detail/model_tensors.h"
 
-#include <bit>
 #include <cmath>
-#include <cstdint>
 #include <cstring>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "engine/detail/fail.h"
+#include "kernels/quant.h"
 
 namespace fixpoint::engine::detail {
 namespace {
@@ -18,42 +17,26 @@ using kernels::DType;
 using kernels::Shape;
 using kernels::Tensor;
 
-float from_f16(std::uint16_t half) {
-  const std::uint32_t sign = (half & 0x8000U) << 16;
-  const std::uint32_t exponent = (half >> 10) & 0x1FU;
-  const std::uint32_t mantissa = half & 0x3FFU;
-  if (exponent == 31) return std::bit_cast<float>(sign | 0x7F800000U | (mantissa << 13));
-  if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
-  const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
-  return sign != 0 ? -magnitude : magnitude;
-}
-
-float from_bf16(std::uint16_t brain) { return std::bit_cast<float>(static_cast<std::uint32_t>(brain) << 16); }
-
-/// Values of an F32, F16 or BF16 vector; null for the block types.
+/// Values of an F16 or BF16 vector; null for the block types.
 std::unique_ptr<float[]> to_floats(const Tensor& tensor) {
-  const auto n = static_cast<std::size_t>(tensor.shape.elements());
   if (tensor.dtype != DType::f16 && tensor.dtype != DType::bf16) return nullptr;
-  auto out = std::make_unique<float[]>(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    std::uint16_t raw = 0;
-    std::memcpy(&raw, tensor.data + i * sizeof raw, sizeof raw);
-    out[i] = tensor.dtype == DType::f16 ? from_f16(raw) : from_bf16(raw);
-  }
+  const auto n = tensor.shape.elements();
+  auto out = std::make_unique<float[]>(static_cast<std::size_t>(n));
+  kernels::dequantize_row(tensor.dtype, tensor.data, out.get(), n);
   return out;
 }
 
 class Binder {
  public:
-  Binder(std::vector<FoundTensor> found, const std::string& file, ModelConfig& config) : file_(file), c_(config) {
+  Binder(std::vector<FoundTensor> found, const TensorSource& source, ModelConfig& config) : source_(source), c_(config) {
     for (auto& t : found) {
       auto key = t.name;
       found_.emplace(std::move(key), std::move(t));
     }
   }
 
-  tl::expected<BoundTensors, LoadError> bind(Tying tying) {
-    bind_embeddings(tying);
+  tl::expected<BoundTensors, LoadError> bind() {
+    bind_embeddings(source_.tying);
     if (c_.arch == Architecture::llama) c_.qkv_bias = found_.contains("blk.0.attn_q.bias");
     for (std::int64_t i = 0; i < c_.num_layers && !error_; ++i) bind_layer("blk." + std::to_string(i) + ".");
     bind_rope_divisors();
@@ -78,7 +61,8 @@ class Binder {
     if (error_) return;
     auto found = take(name);
     if (!found) {
-      fail(Kind::missing, file_, "tensor '" + name + "'", "is missing; the architecture " + std::string(to_string(c_.arch)) + " needs it");
+      fail(Kind::missing, source_.file, "tensor '" + source_.name_in_file(name) + "'",
+           "is missing; the architecture " + std::string(to_string(c_.arch)) + " needs it");
       return;
     }
     add(std::move(*found), shape);
@@ -86,14 +70,14 @@ class Binder {
 
   void add(FoundTensor found, const Shape& shape) {
     if (!(found.tensor.shape == shape)) {
-      fail(Kind::inconsistent, found.file, "tensor '" + found.name_in_file + "'",
+      fail(Kind::inconsistent, found.file, "tensor " + shown(found.name_in_file),
            "has the shape " + found.tensor.shape.to_string() + ", the hyperparameters say " + shape.to_string());
       return;
     }
     if (shape.rank() == 1 && found.tensor.dtype != DType::f32) {
       auto values = to_floats(found.tensor);
       if (values == nullptr) {
-        fail(Kind::unsupported, found.file, "tensor '" + found.name_in_file + "'",
+        fail(Kind::unsupported, found.file, "tensor " + shown(found.name_in_file),
              "a vector of type " + std::string(kernels::traits(found.tensor.dtype).name) + " is not supported");
         return;
       }
@@ -145,7 +129,7 @@ class Binder {
     if (error_) return;
     auto found = take("rope_freqs.weight");
     if (!found) return;
-    const auto where = "tensor '" + found->name_in_file + "'";
+    const auto where = "tensor " + shown(found->name_in_file);
     const Shape shape{c_.rotary_dim / 2};
     if (!(found->tensor.shape == shape) || found->tensor.dtype != DType::f32) {
       fail(Kind::inconsistent, found->file, where, "must be F32 " + shape.to_string());
@@ -166,14 +150,14 @@ class Binder {
     for (const auto& [name, tensor] : found_) {
       // Tables of rotation frequencies, which follow from the hyperparameters.
       if (name.ends_with("attn_rot_embd.weight") || name.ends_with("rotary_emb.inv_freq")) continue;
-      fail(Kind::unsupported, tensor.file, "tensor '" + tensor.name_in_file + "'",
+      fail(Kind::unsupported, tensor.file, "tensor " + shown(tensor.name_in_file),
            "is not part of the architecture " + std::string(to_string(c_.arch)) + " with " +
                std::to_string(c_.num_layers) + " layers");
       return;
     }
   }
 
-  const std::string& file_;
+  const TensorSource& source_;
   ModelConfig& c_;
   std::unordered_map<std::string, FoundTensor> found_;
   BoundTensors out_;
@@ -182,9 +166,9 @@ class Binder {
 
 }  // namespace
 
-tl::expected<BoundTensors, LoadError> bind_tensors(std::vector<FoundTensor> found, Tying tying, const std::string& file,
+tl::expected<BoundTensors, LoadError> bind_tensors(std::vector<FoundTensor> found, const TensorSource& source,
                                                    ModelConfig& config) {
-  return Binder(std::move(found), file, config).bind(tying);
+  return Binder(std::move(found), source, config).bind();
 }
 
 }  // namespace fixpoint::engine::detail
