@@ -72,8 +72,8 @@ class VocabularyReader {
     }
     const auto known = static_cast<std::int64_t>(vocab->size());
     for (const auto& [text, id] : vocab->items()) {
-      if (!id.is_number_unsigned() || id.get<std::uint64_t>() > static_cast<std::uint64_t>(kMostTokens) ||
-          !reserve_id(id.get<std::int64_t>(), known)) {
+      // An unsigned number past int64 would come out negative, and is refused as such.
+      if (!id.is_number_integer() || !reserve_id(id.get<std::int64_t>(), known)) {
         model_.fail(Kind::malformed, "vocab", "token " + shown(text) + " has no usable id");
         return;
       }

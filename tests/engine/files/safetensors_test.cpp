@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <cstring>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -29,12 +30,20 @@ std::string error_of(const std::vector<std::byte>& bytes) {
 }
 
 std::string entry(const std::string& name, const std::string& dtype, const std::string& shape, const std::string& offsets) {
-  return "\"" + name + R"(":{"dtype":")" + dtype + R"(","shape":)" + shape + R"(,"data_offsets":)" + offsets + "}";
+  std::string text = "\"";
+  text.append(name).append(R"(":{"dtype":")").append(dtype).append(R"(","shape":)").append(shape);
+  return text.append(R"(,"data_offsets":)").append(offsets).append("}");
+}
+
+std::string object(std::initializer_list<std::string> entries) {
+  std::string text = "{";
+  for (const auto& e : entries) text.append(text.size() > 1 ? "," : "").append(e);
+  return text.append("}");
 }
 
 TEST(SafetensorsTest, ReadsTensorsInTheOrderOfTheirData) {
-  const auto bytes = file_of("{" + entry("b", "BF16", "[2,3]", "[16,28]") + "," + entry("a", "F32", "[4]", "[0,16]") +
-                                 R"(,"__metadata__":{"format":"pt"}})",
+  const auto bytes = file_of(object({entry("b", "BF16", "[2,3]", "[16,28]"), entry("a", "F32", "[4]", "[0,16]"),
+                                     R"("__metadata__":{"format":"pt"})"}),
                              28);
   const auto tensors = parse_safetensors(bytes, "f");
   ASSERT_TRUE(tensors) << tensors.error().message();
@@ -46,7 +55,7 @@ TEST(SafetensorsTest, ReadsTensorsInTheOrderOfTheirData) {
 }
 
 TEST(SafetensorsTest, EveryTruncationIsAnError) {
-  const auto whole = file_of("{" + entry("a", "F32", "[4]", "[0,16]") + "}", 16);
+  const auto whole = file_of(object({entry("a", "F32", "[4]", "[0,16]")}), 16);
   for (std::size_t size = 0; size < whole.size(); ++size) {
     EXPECT_THAT(error_of({whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(size)}), HasSubstr("m.safetensors: ")) << size;
   }
@@ -64,29 +73,29 @@ TEST(SafetensorsTest, HeadersThatAreTooLongOrNoJsonAreRefused) {
 
 TEST(SafetensorsTest, HolesOverlapsAndLeftoversAreRefused) {
   const auto a = entry("a", "F32", "[4]", "[0,16]");
-  EXPECT_THAT(error_of(file_of("{" + a + "," + entry("b", "F32", "[4]", "[8,24]") + "}", 24)),
+  EXPECT_THAT(error_of(file_of(object({a, entry("b", "F32", "[4]", "[8,24]")}), 24)),
               HasSubstr("tensor 'b': begins at data offset 8, the tensor before it ends at 16"));
-  EXPECT_THAT(error_of(file_of("{" + a + "," + entry("b", "F32", "[4]", "[20,36]") + "}", 36)), HasSubstr("tensor 'b'"));
-  EXPECT_THAT(error_of(file_of("{" + a + "}", 20)), HasSubstr("4 bytes belong to no tensor"));
-  EXPECT_THAT(error_of(file_of("{" + entry("a", "F32", "[4]", "[0,16]") + "}", 12)), HasSubstr("end past the file's data"));
+  EXPECT_THAT(error_of(file_of(object({a, entry("b", "F32", "[4]", "[20,36]")}), 36)), HasSubstr("tensor 'b'"));
+  EXPECT_THAT(error_of(file_of(object({a}), 20)), HasSubstr("4 bytes belong to no tensor"));
+  EXPECT_THAT(error_of(file_of(object({entry("a", "F32", "[4]", "[0,16]")}), 12)), HasSubstr("end past the file's data"));
 }
 
 TEST(SafetensorsTest, DuplicatesAndWrongEntriesAreRefusedByName) {
   const auto a = entry("a", "F32", "[4]", "[0,16]");
-  EXPECT_THAT(error_of(file_of("{" + a + "," + a + "}", 16)), HasSubstr("key 'a': is there twice"));
-  EXPECT_THAT(error_of(file_of("{" + entry("a", "F8_E4M3", "[16]", "[0,16]") + "}", 16)),
+  EXPECT_THAT(error_of(file_of(object({a, a}), 16)), HasSubstr("key 'a': is there twice"));
+  EXPECT_THAT(error_of(file_of(object({entry("a", "F8_E4M3", "[16]", "[0,16]")}), 16)),
               HasSubstr("tensor 'a': type 'F8_E4M3' is not supported"));
   for (const char* shape : {"[0]", "[-4]", "[4.0]", "[1,1,1,1,4]", "4", "[4294967296,4294967296,4]", "[\"4\"]"}) {
-    EXPECT_THAT(error_of(file_of("{" + entry("a", "F32", shape, "[0,16]") + "}", 16)), HasSubstr("tensor 'a': its shape")) << shape;
+    EXPECT_THAT(error_of(file_of(object({entry("a", "F32", shape, "[0,16]")}), 16)), HasSubstr("tensor 'a': its shape")) << shape;
   }
   for (const char* offsets : {"[16,0]", "[0,15]", "[0]", "[-16,0]", "null", "[0,18446744073709551616]"}) {
-    EXPECT_THAT(error_of(file_of("{" + entry("a", "F32", "[4]", offsets) + "}", 16)), HasSubstr("tensor 'a': its data_offsets")) << offsets;
+    EXPECT_THAT(error_of(file_of(object({entry("a", "F32", "[4]", offsets)}), 16)), HasSubstr("tensor 'a': its data_offsets")) << offsets;
   }
   EXPECT_THAT(error_of(file_of("{\"a\":3}", 0)), HasSubstr("tensor 'a': has no dtype"));
 }
 
 TEST(SafetensorsTest, MisalignedTensorsAreRefused) {
-  std::string header = "{" + entry("a", "F32", "[4]", "[0,16]") + "}";
+  std::string header = object({entry("a", "F32", "[4]", "[0,16]")});
   header.resize((header.size() + 7) / 8 * 8 + 2, ' ');
   const std::uint64_t length = header.size();
   std::vector<std::byte> bytes(sizeof length + header.size() + 16);
