@@ -12,6 +12,8 @@ int main(int argc, char** argv) {
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);
+  add_sandbox_command(app, run);
+  add_doctor_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -63,6 +63,7 @@ enum class Action : std::uint8_t {
   enosys,       ///< "this kernel has no such call": the answer to everything that no rule names
   refuse,       ///< EPERM, silently: calls that harmless programs try and can do without
   no_family,    ///< EAFNOSUPPORT: sockets other than local ones
+  no_terminal,  ///< ENOTTY
   deny,         ///< the run ends with the verdict syscall_denied, which names the call
 };
 

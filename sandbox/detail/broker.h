@@ -1,0 +1,12 @@
+#pragma once
+
+namespace fixpoint::sandbox::detail {
+
+/// The broker: single-threaded, small, started before anything else is. Takes frames from `control` (descriptor 3), makes
+/// the runs, reaps and accounts for them, and ends with everything it made when the service closes the socket.
+int run_broker(int control);
+
+/// The program that proves, from inside a run, what surrounds it: prints "<protection> <0|1> <proof>" lines.
+int run_probe();
+
+}  // namespace fixpoint::sandbox::detail

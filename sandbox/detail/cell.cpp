@@ -1,0 +1,276 @@
+#include "sandbox/detail/cell.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/seccomp.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <sys/statfs.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "sandbox/detail/box_files.h"
+#include "sandbox/detail/channel.h"
+#include "sandbox/detail/frame.h"
+#include "sandbox/detail/target.h"
+
+namespace fixpoint::sandbox::detail {
+
+namespace {
+
+std::uint64_t microseconds(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
+
+class Cell {
+ public:
+  explicit Cell(const CellPlan& plan) : plan_(plan) {}
+
+  [[noreturn]] void run();
+
+ private:
+  void prepare();
+  void close_inherited() const;
+  bool receive();
+  void place_files();
+  void start_program();
+  int run_child();
+  void withdraw();
+  [[noreturn]] void watch();
+  void reap();
+  void take_denied_call();
+  [[noreturn]] void finish(int status, const rusage& usage);
+  [[noreturn]] void fail();
+  void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor = -1);
+  static int child_entry(void* self) { return static_cast<Cell*>(self)->run_child(); }
+
+  const CellPlan& plan_;
+  Failure failure_;
+  LaunchFrame launch_;
+  std::vector<UniqueFd> fds_;  // stdin, stdout, stderr, report, …
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
+  TargetPlan target_;
+  TargetResult result_;
+  UniqueFd signals_;
+  UniqueFd listener_;
+  UniqueFd box_;
+  pid_t program_ = -1;
+};
+
+void Cell::report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor) {
+  Report message;
+  message.kind = kind;
+  std::size_t i = 0;
+  for (const std::uint64_t value : values) message.values[i++] = value;
+  const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
+  (void)send_message(fds_[3].get(), std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+void Cell::fail() {
+  report(Report::Kind::failed, {static_cast<std::uint64_t>(failure_.step), static_cast<std::uint64_t>(failure_.error)});
+  ::_exit(1);
+}
+
+/// What does not depend on the job. A failure is kept until there is somebody to tell.
+void Cell::prepare() {
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
+    failure_ = {Step::parent_death_signal, errno};
+    return;
+  }
+  for (const int procs : plan_.join) {
+    if (::write(procs, "0", 1) != 1) {
+      failure_ = {Step::join_cgroup, errno};
+      return;
+    }
+  }
+  if (plan_.cgroup_namespace && ::unshare(CLONE_NEWCGROUP) != 0) {
+    failure_ = {Step::cgroup_namespace, errno};
+    return;
+  }
+  if (plan_.network_namespace >= 0 && ::setns(plan_.network_namespace, CLONE_NEWNET) != 0) {
+    failure_ = {Step::network_namespace, errno};
+    return;
+  }
+  if ((failure_ = enter_root(plan_.mount_namespace))) return;
+  if ((failure_ = mount_writable(plan_.writable, plan_.program.change, plan_.program.id))) return;
+  if (plan_.mount_proc) failure_ = mount_own_proc();
+}
+
+/// The copy of the broker's process came with all of its descriptors.
+void Cell::close_inherited() const {
+  const auto keep = static_cast<unsigned>(plan_.socket);
+  ::close_range(0, keep - 1, 0);
+  ::close_range(keep + 1, ~0U, 0);
+  // Low numbers are where the program's streams go; what comes later must not land there.
+  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+  while (null >= 0 && ::fcntl(null, F_DUPFD_CLOEXEC, 0) < 15) {
+  }
+}
+
+bool Cell::receive() {
+  std::optional<Message> message = receive_message(plan_.socket, true);
+  if (!message) return false;  // the broker is gone, or does not need this cell
+  const bool whole = unfold_frame(*message);
+  fds_ = std::move(message->descriptors);
+  if (fds_.size() < 4) return false;
+  auto frame = whole ? parse_frame(message->bytes) : tl::unexpected(FrameError{});
+  if (!frame || !std::holds_alternative<LaunchFrame>(*frame)) {
+    failure_ = {Step::receive_request, EBADMSG};
+    fail();
+  }
+  launch_ = std::get<LaunchFrame>(std::move(*frame));
+  if (fds_.size() != launch_.descriptors() || launch_.policy_id >= plan_.filters->size()) {
+    failure_ = {Step::receive_request, EBADMSG};
+  }
+  if (failure_) fail();
+  return true;
+}
+
+void Cell::place_files() {
+  const WritableLimits wanted{launch_.file_bytes, launch_.inodes};
+  if (wanted != plan_.writable && (failure_ = resize_writable(wanted))) fail();
+  box_.reset(::open(kBox, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!box_.valid()) {
+    failure_ = {Step::write_files, errno};
+    fail();
+  }
+  if ((failure_ = write_inputs(box_.get(), launch_.files))) fail();
+}
+
+int Cell::run_child() {
+  become_program(target_, result_);
+  return 127;
+}
+
+void Cell::start_program() {
+  const auto pointers = [](std::vector<std::string>& texts) {
+    std::vector<char*> all;
+    for (std::string& text : texts) all.push_back(text.data());
+    all.push_back(nullptr);
+    return all;
+  };
+  arguments_ = pointers(launch_.arguments);
+  environment_ = pointers(launch_.environment);
+  for (int i = 0; i < 3; ++i) target_.streams[i] = fds_[static_cast<std::size_t>(i)].get();
+  std::size_t next = 4;
+  if (launch_.has(LaunchFrame::judge)) {
+    target_.questions = fds_[next++].get();
+    target_.answers = fds_[next++].get();
+  }
+  if (launch_.has(LaunchFrame::executable)) target_.executable = fds_[next++].get();
+  target_.arguments = arguments_.data();
+  target_.environment = environment_.data();
+  target_.limits = {launch_.cpu_milliseconds, launch_.file_bytes,
+                    launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1};
+  target_.identity = plan_.program;
+  target_.landlock_version = plan_.landlock_version;
+  target_.filter = (*plan_.filters)[launch_.policy_id];
+  target_.notify = plan_.notify;
+
+  // The child shares memory and descriptors until execve, so nothing is copied, and its seccomp listener is ours.
+  alignas(16) static char stack[64 * 1024];
+  const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD | (plan_.nested_user_namespace ? CLONE_NEWUSER : 0);
+  program_ = ::clone(child_entry, stack + sizeof stack, flags, this);
+  if (program_ < 0) {
+    failure_ = {Step::clone_target, errno};
+    fail();
+  }
+  if (result_.failure) {
+    failure_ = result_.failure;
+    fail();
+  }
+  listener_.reset(result_.listener);
+}
+
+/// From here on the init needs no right at all.
+void Cell::withdraw() {
+  ::close_range(0, 4, 0);
+  for (std::size_t i = 0; i < fds_.size(); ++i) {
+    if (i != 3) fds_[i].reset();
+  }
+  if ((failure_ = drop_privileges(plan_.init))) fail();
+  // A change of uid clears it.
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+}
+
+void Cell::take_denied_call() {
+  // Room for a kernel whose structures have grown.
+  alignas(seccomp_notif) char buffer[512] = {};
+  auto* call = reinterpret_cast<seccomp_notif*>(buffer);
+  if (::ioctl(listener_.get(), SECCOMP_IOCTL_NOTIF_RECV, call) != 0) {
+    if (errno != ENOENT && errno != EINTR) listener_.reset();
+    return;
+  }
+  report(Report::Kind::denied,
+         {call->data.arch, static_cast<std::uint64_t>(static_cast<std::uint32_t>(call->data.nr)), call->data.args[0],
+          call->data.args[1], call->data.args[2], call->data.args[3], call->data.args[4], call->data.args[5]});
+  rusage none{};
+  finish(SIGSYS, none);  // the call never returns: everything in the namespace ends with its init
+}
+
+void Cell::finish(int status, const rusage& usage) {
+  rusage children{};
+  ::getrusage(RUSAGE_CHILDREN, &children);
+  struct statfs space {};
+  const bool full = ::statfs(kWritable, &space) == 0 && (space.f_bfree == 0 || space.f_ffree == 0);
+  report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
+                               microseconds(children.ru_utime), microseconds(children.ru_stime),
+                               static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, full ? 1U : 0U});
+  ::_exit(0);
+}
+
+void Cell::reap() {
+  signalfd_siginfo pending{};
+  (void)!::read(signals_.get(), &pending, sizeof pending);
+  while (true) {
+    int status = 0;
+    rusage usage{};
+    const pid_t ended = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
+    if (ended <= 0) return;
+    if (ended == program_) finish(status, usage);
+  }
+}
+
+void Cell::watch() {
+  while (true) {
+    pollfd files[3] = {{signals_.get(), POLLIN, 0}, {plan_.socket, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
+    if (::poll(files, listener_.valid() ? 3 : 2, -1) < 0) continue;
+    if (files[1].revents != 0) ::_exit(2);  // the broker is gone
+    // A denied call first: the process that made it may have been killed since.
+    if (listener_.valid() && (files[2].revents & POLLIN) != 0) take_denied_call();
+    if (listener_.valid() && (files[2].revents & ~POLLIN) != 0) listener_.reset();
+    if (files[0].revents != 0) reap();
+  }
+}
+
+void Cell::run() {
+  prepare();
+  close_inherited();
+  if (!receive()) ::_exit(0);
+  place_files();
+  sigset_t child_signal;
+  sigemptyset(&child_signal);
+  sigaddset(&child_signal, SIGCHLD);
+  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  start_program();
+  report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
+  box_.reset();
+  withdraw();
+  watch();
+}
+
+}  // namespace
+
+void run_cell(const CellPlan& plan) { Cell(plan).run(); }
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sandbox/detail/privileges.h"
+#include "sandbox/detail/rootfs.h"
+
+namespace fixpoint::sandbox::detail {
+
+/// What the broker prepared for one run's init. Nothing in it is owned: the init is a copy of the broker's process.
+struct CellPlan {
+  int socket = -1;           ///< the launch frame comes from here; end of file means that the broker is gone
+  int mount_namespace = -1;  ///< template
+  int network_namespace = -1;
+  bool cgroup_namespace = false;
+  bool mount_proc = false;
+  std::span<const int> join;  ///< cgroup.procs files
+  WritableLimits writable;
+  Identity program;           ///< who the program becomes
+  Identity init;              ///< who the init becomes once the program runs
+  bool nested_user_namespace = false;
+  int landlock_version = 0;
+  bool notify = false;
+  const std::vector<std::vector<std::uint64_t>>* filters = nullptr;  ///< by policy id
+};
+
+/// Pid 1 of a run: builds what surrounds the program, starts it, reaps what it leaves, reports, and takes everything with it
+/// when it exits. Never returns; never touches a file of the program by name except through openat2 beneath the box.
+[[noreturn]] void run_cell(const CellPlan& plan);
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,343 @@
+#include "sandbox/detail/cgroups.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstring>
+#include <utility>
+
+#include "sandbox/detail/cgroup_mounts.h"
+
+namespace fixpoint::sandbox::detail {
+
+namespace {
+
+std::string read_file_at(int directory, const char* path) {
+  const UniqueFd file(::openat(directory, path, O_RDONLY | O_CLOEXEC));
+  std::string text;
+  char buffer[4096];
+  ssize_t got = 0;
+  while (file.valid() && (got = ::read(file.get(), buffer, sizeof buffer)) > 0) {
+    text.append(buffer, static_cast<std::size_t>(got));
+  }
+  return text;
+}
+
+bool write_file_at(int directory, const char* path, std::string_view text) {
+  const UniqueFd file(::openat(directory, path, O_WRONLY | O_CLOEXEC));
+  return file.valid() && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
+}
+
+std::uint64_t parse_number(std::string_view text) {
+  std::uint64_t value = 0;
+  std::from_chars(text.data(), text.data() + text.size(), value);
+  return value;
+}
+
+/// The number after `key` at the start of a line of "key value" pairs.
+std::uint64_t field(std::string_view text, std::string_view key) {
+  std::size_t at = 0;
+  while (at < text.size()) {
+    const std::string_view line = text.substr(at, text.find('\n', at) - at);
+    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
+      return parse_number(line.substr(key.size() + 1));
+    }
+    at += line.size() + 1;
+  }
+  return 0;
+}
+
+std::string start_time(const std::string& pid) {
+  const std::string stat = read_file_at(AT_FDCWD, ("/proc/" + pid + "/stat").c_str());
+  std::size_t at = stat.rfind(')');
+  if (at == std::string::npos) return {};
+  for (int skip = 0; skip < 20 && at != std::string::npos; ++skip) at = stat.find(' ', at + 1);
+  if (at == std::string::npos) return {};
+  return stat.substr(at + 1, stat.find(' ', at + 1) - at - 1);
+}
+
+UniqueFd open_directory(const std::string& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+/// Makes our directory in `parent`, or says why not.
+bool make_own(const std::string& parent, std::string& directory, std::string& refused) {
+  if (parent.empty()) {
+    refused = "not mounted";
+    return false;
+  }
+  sweep_cgroups(parent);
+  const std::string path = parent + "/" + own_cgroup_name();
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+    refused = path + ": " + std::strerror(errno);
+    return false;
+  }
+  directory = path;
+  return true;
+}
+
+bool has_word(std::string_view text, std::string_view word) {
+  std::size_t at = 0;
+  while ((at = text.find(word, at)) != std::string_view::npos) {
+    const bool starts = at == 0 || text[at - 1] == ' ';
+    const std::size_t end = at + word.size();
+    if (starts && (end == text.size() || text[end] == ' ' || text[end] == '\n')) return true;
+    at = end;
+  }
+  return false;
+}
+
+/// On v2 a directory passes controllers on only when it holds no process itself, so try our own place and what is above it.
+std::string unified_parent(const std::string& start, bool& controllers) {
+  std::string place = start;
+  for (int level = 0; level < 3 && place.rfind('/') != std::string::npos; ++level) {
+    const UniqueFd directory = open_directory(place);
+    if (!directory.valid() || read_file_at(directory.get(), "cgroup.controllers").empty()) {
+      if (level == 0) break;
+    }
+    for (const char* controller : {"+memory", "+pids", "+cpu"}) {
+      (void)write_file_at(directory.get(), "cgroup.subtree_control", controller);
+    }
+    const std::string passed = read_file_at(directory.get(), "cgroup.subtree_control");
+    if (has_word(passed, "memory") && has_word(passed, "pids") && ::access(place.c_str(), W_OK) == 0) {
+      controllers = true;
+      return place;
+    }
+    place.resize(place.rfind('/'));
+  }
+  controllers = false;
+  return start;
+}
+
+}  // namespace
+
+std::string own_cgroup_name() {
+  const std::string pid = std::to_string(::getpid());
+  return "fixpoint." + pid + "." + start_time(pid);
+}
+
+void sweep_cgroups(const std::string& parent) {
+  DIR* listing = ::opendir(parent.c_str());
+  if (listing == nullptr) return;
+  std::vector<std::string> dead;
+  while (const dirent* entry = ::readdir(listing)) {
+    const std::string entry_name = entry->d_name;
+    if (!entry_name.starts_with("fixpoint.")) continue;
+    const std::size_t dot = entry_name.find('.', 9);
+    if (dot == std::string::npos) continue;
+    if (start_time(entry_name.substr(9, dot - 9)) != entry_name.substr(dot + 1)) dead.push_back(parent + "/" + entry_name);
+  }
+  ::closedir(listing);
+  for (const std::string& directory : dead) {
+    if (DIR* leaves = ::opendir(directory.c_str())) {
+      while (const dirent* leaf = ::readdir(leaves)) {
+        if (leaf->d_type == DT_DIR && leaf->d_name[0] != '.') ::rmdir((directory + "/" + leaf->d_name).c_str());
+      }
+      ::closedir(leaves);
+    }
+    ::rmdir(directory.c_str());
+  }
+}
+
+CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
+  if (this == &other) return *this;
+  remove();
+  unified_ = std::move(other.unified_);
+  legacy_ = std::move(other.legacy_);
+  other.legacy_.clear();
+  join_ = std::move(other.join_);
+  memory_ = std::exchange(other.memory_, -1);
+  processes_ = std::exchange(other.processes_, -1);
+  memory_unified_ = other.memory_unified_;
+  cpu_counter_ = std::move(other.cpu_counter_);
+  process_events_ = std::move(other.process_events_);
+  current_ = other.current_;
+  return *this;
+}
+
+CgroupLeaf::~CgroupLeaf() { remove(); }
+
+bool CgroupLeaf::remove() {
+  bool clean = true;
+  join_.clear();
+  const auto drop = [&clean](Part& part) {
+    if (!part.handle.valid()) return;
+    part.handle.reset();
+    clean = ::rmdir(part.directory.c_str()) == 0 && clean;
+  };
+  cpu_counter_.reset();
+  process_events_.reset();
+  drop(unified_);
+  for (Part& part : legacy_) drop(part);
+  legacy_.clear();
+  memory_ = processes_ = -1;
+  return clean;
+}
+
+Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
+  const auto failed = [] { return Failure{Step::set_cgroup_limits, errno}; };
+  if (memory_ >= 0 && limits.memory_bytes != current_.memory_bytes) {
+    const std::string bytes = std::to_string(limits.memory_bytes);
+    if (memory_unified_) {
+      if (!write_file_at(memory_, "memory.max", bytes)) return failed();
+    } else if (!write_file_at(memory_, "memory.limit_in_bytes", bytes)) {
+      return failed();
+    }
+    current_.memory_bytes = limits.memory_bytes;
+  }
+  if (processes_ >= 0 && limits.processes != current_.processes) {
+    // The run's init counts as well.
+    if (!write_file_at(processes_, "pids.max", std::to_string(limits.processes + 1))) return failed();
+    current_.processes = limits.processes;
+  }
+  return {};
+}
+
+CgroupCounters CgroupLeaf::read() const {
+  CgroupCounters counters;
+  if (cpu_counter_.valid()) {
+    char text[1024];
+    const ssize_t got = ::pread(cpu_counter_.get(), text, sizeof text, 0);
+    counters.cpu_microseconds = parse_cpu_counter({text, got < 0 ? 0 : static_cast<std::size_t>(got)});
+  }
+  if (memory_ >= 0 && memory_unified_) {
+    counters.peak_memory_bytes = parse_number(read_file_at(memory_, "memory.peak"));
+    counters.oom_kills = field(read_file_at(memory_, "memory.events"), "oom_kill");
+  } else if (memory_ >= 0) {
+    counters.peak_memory_bytes = parse_number(read_file_at(memory_, "memory.max_usage_in_bytes"));
+    counters.oom_kills = field(read_file_at(memory_, "memory.oom_control"), "oom_kill");
+  }
+  if (processes_ >= 0) counters.fork_failures = field(read_file_at(processes_, "pids.events"), "max");
+  return counters;
+}
+
+std::uint64_t parse_cpu_counter(std::string_view text) {
+  if (text.starts_with("usage_usec")) return field(text, "usage_usec");
+  return parse_number(text) / 1000;
+}
+
+std::vector<int> CgroupLeaf::join_descriptors() const {
+  std::vector<int> all;
+  for (const UniqueFd& file : join_) all.push_back(file.get());
+  return all;
+}
+
+CgroupTree::CgroupTree(const CgroupWish& wish) {
+  const CgroupPlaces places = parse_cgroup_places(read_file_at(AT_FDCWD, "/proc/self/mountinfo"),
+                                                  read_file_at(AT_FDCWD, "/proc/self/cgroup"));
+  bool controllers = false;
+  if (wish.unified && !places.unified.empty()) {
+    const std::string parent = unified_parent(places.unified, controllers);
+    unified_.unified = make_own(parent, unified_.directory, unified_.refused);
+    if (unified_.usable()) own_.push_back(unified_.directory);
+  } else {
+    unified_.refused = wish.unified ? "no cgroup v2 mounted" : "switched off";
+  }
+  if (controllers && unified_.usable()) {
+    const UniqueFd own = open_directory(unified_.directory);
+    for (const char* controller : {"+memory", "+pids"}) (void)write_file_at(own.get(), "cgroup.subtree_control", controller);
+  }
+  const auto choose = [&](CgroupController& slot, bool wanted, const char* legacy) {
+    if (!wanted) {
+      slot.refused = "switched off";
+    } else if (controllers && unified_.usable()) {
+      slot = unified_;
+    } else if (make_own(places.legacy_directory(legacy), slot.directory, slot.refused)) {
+      if (std::find(own_.begin(), own_.end(), slot.directory) == own_.end()) own_.push_back(slot.directory);
+    }
+  };
+  choose(memory_, wish.memory, "memory");
+  choose(processes_, wish.processes, "pids");
+  // Every v2 directory counts CPU time, with or without the controller.
+  if (wish.cpu && unified_.usable()) cpu_ = unified_;
+  else choose(cpu_, wish.cpu, "cpuacct");
+  probe();
+}
+
+CgroupTree& CgroupTree::operator=(CgroupTree&& other) noexcept {
+  std::swap(memory_, other.memory_);
+  std::swap(processes_, other.processes_);
+  std::swap(cpu_, other.cpu_);
+  std::swap(unified_, other.unified_);
+  std::swap(own_, other.own_);
+  std::swap(next_, other.next_);
+  return *this;
+}
+
+CgroupTree::~CgroupTree() {
+  for (const std::string& directory : own_) ::rmdir(directory.c_str());
+}
+
+void CgroupTree::probe() {
+  std::optional<CgroupLeaf> leaf = make_leaf();
+  const auto refuse = [](CgroupController& slot, std::string why) {
+    if (slot.usable()) slot = {{}, false, std::move(why)};
+  };
+  if (!leaf) {
+    const std::string why = std::string("cannot make a leaf: ") + std::strerror(errno);
+    for (CgroupController* slot : {&memory_, &processes_, &cpu_, &unified_}) refuse(*slot, why);
+    return;
+  }
+  constexpr std::uint64_t kProbeBytes = 64ULL << 20;
+  (void)leaf->set_limits({kProbeBytes, 17});
+  if (leaf->memory_ >= 0) {
+    const char* file = leaf->memory_unified_ ? "memory.max" : "memory.limit_in_bytes";
+    if (parse_number(read_file_at(leaf->memory_, file)) != kProbeBytes) refuse(memory_, "the limit does not read back");
+  }
+  if (leaf->processes_ >= 0 && parse_number(read_file_at(leaf->processes_, "pids.max")) != 18) {
+    refuse(processes_, "the limit does not read back");
+  }
+  if (!leaf->cpu_counter_.valid()) refuse(cpu_, "no counter");
+}
+
+std::optional<CgroupLeaf> CgroupTree::make_leaf() {
+  CgroupLeaf leaf;
+  const std::string leaf_name = "/run" + std::to_string(next_++);
+  const auto make = [&leaf_name](const std::string& own) -> CgroupLeaf::Part {
+    const std::string path = own + leaf_name;
+    if (::mkdir(path.c_str(), 0755) != 0) return {};
+    return {path, open_directory(path)};
+  };
+  if (unified_.usable()) {
+    leaf.unified_ = make(unified_.directory);
+    if (!leaf.unified_.handle.valid()) return std::nullopt;
+  }
+  // One directory for each hierarchy: controllers may share one.
+  const auto legacy = [&](const CgroupController& slot) -> int {
+    for (const CgroupLeaf::Part& part : leaf.legacy_) {
+      if (part.directory == slot.directory + leaf_name) return part.handle.get();
+    }
+    CgroupLeaf::Part part = make(slot.directory);
+    UniqueFd join(part.handle.valid() ? ::openat(part.handle.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC) : -1);
+    if (!join.valid()) return -1;
+    leaf.join_.push_back(std::move(join));
+    leaf.legacy_.push_back(std::move(part));
+    return leaf.legacy_.back().handle.get();
+  };
+  const auto place = [&](const CgroupController& slot, int& handle) {
+    if (!slot.usable()) return true;
+    handle = slot.unified ? leaf.unified_.handle.get() : legacy(slot);
+    return handle >= 0;
+  };
+  int cpu = -1;
+  if (!place(memory_, leaf.memory_) || !place(processes_, leaf.processes_) || !place(cpu_, cpu)) return std::nullopt;
+  leaf.memory_unified_ = memory_.unified;
+  if (leaf.memory_unified_) {
+    (void)write_file_at(leaf.memory_, "memory.swap.max", "0");  // absent where the kernel has no swap accounting
+    (void)write_file_at(leaf.memory_, "memory.oom.group", "1");
+  } else if (leaf.memory_ >= 0) {
+    (void)write_file_at(leaf.memory_, "memory.swappiness", "0");
+  }
+  if (cpu >= 0) leaf.cpu_counter_.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
+  if (leaf.processes_ >= 0) {
+    leaf.process_events_.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
+  }
+  return leaf;
+}
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,119 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sandbox/detail/step.h"
+#include "sandbox/detail/unique_fd.h"
+
+namespace fixpoint::sandbox::detail {
+
+/// Which controllers the caller wants (a test switches some off).
+struct CgroupWish {
+  bool memory = true;
+  bool processes = true;
+  bool cpu = true;
+  bool unified = true;
+};
+
+/// Where a controller's directories are made, and in which dialect it speaks.
+struct CgroupController {
+  std::string directory;  ///< our own directory; empty where the controller cannot be used
+  bool unified = false;   ///< cgroup v2
+  std::string refused;    ///< why it cannot be used
+
+  [[nodiscard]] bool usable() const { return !directory.empty(); }
+};
+
+struct CgroupCounters {
+  std::uint64_t cpu_microseconds = 0;
+  std::uint64_t peak_memory_bytes = 0;
+  std::uint64_t oom_kills = 0;
+  std::uint64_t fork_failures = 0;
+};
+
+struct CgroupLimits {
+  std::uint64_t memory_bytes = 0;
+  std::uint32_t processes = 0;
+};
+
+/// One run's cgroups, one directory in each hierarchy. Removes them when it dies, which works once they are empty.
+class CgroupLeaf {
+ public:
+  struct Part {
+    std::string directory;
+    UniqueFd handle;
+  };
+
+  CgroupLeaf() = default;
+  CgroupLeaf(CgroupLeaf&&) noexcept = default;
+  CgroupLeaf& operator=(CgroupLeaf&& other) noexcept;
+  ~CgroupLeaf();
+
+  /// Step::set_cgroup_limits with the errno.
+  [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
+  [[nodiscard]] CgroupCounters read() const;
+  /// False where a directory could not be removed: something is still alive in it.
+  bool remove();
+
+  /// v1: each gets "0" written by the process that joins.
+  [[nodiscard]] std::vector<int> join_descriptors() const;
+  /// v2: clone3's CLONE_INTO_CGROUP; -1 where there is none.
+  [[nodiscard]] int unified_directory() const { return unified_.handle.get(); }
+  /// Text counters that the monitor reads while the run is alive; -1 where there is none.
+  [[nodiscard]] int cpu_counter() const { return cpu_counter_.get(); }
+  [[nodiscard]] int process_events() const { return process_events_.get(); }
+
+ private:
+  friend class CgroupTree;
+  Part unified_;
+  std::vector<Part> legacy_;
+  std::vector<UniqueFd> join_;
+  int memory_ = -1;     ///< directory handle (owned by a part) and dialect of each controller
+  int processes_ = -1;
+  bool memory_unified_ = false;
+  UniqueFd cpu_counter_;
+  UniqueFd process_events_;
+  CgroupLimits current_;
+};
+
+/// Our directory in each cgroup hierarchy that can be used: v2 with controllers, v1, both (hybrid) or none. What works is
+/// found by trying it: make a leaf, set a limit, read it back.
+class CgroupTree {
+ public:
+  CgroupTree() = default;
+  explicit CgroupTree(const CgroupWish& wish);
+  CgroupTree(CgroupTree&&) noexcept = default;
+  CgroupTree& operator=(CgroupTree&& other) noexcept;
+  ~CgroupTree();
+
+  [[nodiscard]] const CgroupController& memory() const { return memory_; }
+  [[nodiscard]] const CgroupController& processes() const { return processes_; }
+  [[nodiscard]] const CgroupController& cpu() const { return cpu_; }
+  [[nodiscard]] const CgroupController& unified() const { return unified_; }
+
+  /// A new empty leaf, or the errno.
+  [[nodiscard]] std::optional<CgroupLeaf> make_leaf();
+
+ private:
+  void probe();
+
+  CgroupController memory_, processes_, cpu_, unified_;
+  std::vector<std::string> own_;  ///< directories to remove at the end
+  std::uint64_t next_ = 0;
+};
+
+/// CPU time in microseconds from the text of cpu.stat (v2) or cpuacct.usage (v1).
+[[nodiscard]] std::uint64_t parse_cpu_counter(std::string_view text);
+
+/// Removes what brokers that no longer exist left behind in `parent`: directories named fixpoint.<pid>.<start time>.
+void sweep_cgroups(const std::string& parent);
+
+/// "fixpoint.<pid>.<start time in clock ticks>" of the calling process.
+[[nodiscard]] std::string own_cgroup_name();
+
+}  // namespace fixpoint::sandbox::detail

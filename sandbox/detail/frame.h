@@ -1,0 +1,115 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <tl/expected.hpp>
+#include <variant>
+#include <vector>
+
+namespace fixpoint::sandbox::detail {
+
+/// First frame: what the broker must do without (bits of Protection), and whether it keeps cells ready.
+struct HelloFrame {
+  std::uint32_t without = 0;
+  std::uint32_t ready_cells = 0;
+};
+
+/// The broker's answer: what it has, with the probe that proved it.
+struct ProbesFrame {
+  struct Item {
+    std::uint32_t protection = 0;
+    bool active = false;
+    std::string proof;
+  };
+  std::vector<Item> items;
+};
+
+/// A prepared root file system: what a run sees, read-only.
+struct TemplateFrame {
+  std::uint32_t id = 0;
+  std::vector<std::string> roots;  ///< absolute host paths
+};
+
+/// A seccomp program, as the kernel takes it (8 bytes an instruction).
+struct PolicyFrame {
+  std::uint32_t id = 0;
+  std::vector<std::uint64_t> program;
+};
+
+struct FrameFile {
+  std::string path;
+  std::string content;
+  bool executable = false;
+};
+
+/// Start one program. Descriptors beside the frame: stdin, stdout, stderr, report, then those that the flags announce.
+struct LaunchFrame {
+  enum Flag : std::uint32_t {
+    mount_proc = 1,
+    judge = 2,           ///< two more descriptors: questions, answers
+    executable = 4,      ///< one more descriptor: run it instead of arguments[0]
+    fork_zygote = 8,     ///< run in a fork of the template's prepared interpreter
+    limit_address_space = 16,
+    keep_box = 32,       ///< the service wants a handle of the working directory, to collect files from
+  };
+  static constexpr std::uint32_t kAllFlags = 63;
+
+  std::uint32_t template_id = 0;
+  std::uint32_t policy_id = 0;
+  std::uint32_t flags = 0;
+  std::uint64_t cpu_milliseconds = 0;
+  std::uint64_t memory_bytes = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint32_t inodes = 0;
+  std::uint32_t processes = 0;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
+  std::vector<FrameFile> files;
+
+  [[nodiscard]] bool has(Flag flag) const { return (flags & flag) != 0; }
+  /// How many descriptors must come with it.
+  [[nodiscard]] std::size_t descriptors() const {
+    return 4U + (has(judge) ? 2U : 0U) + (has(Flag::executable) ? 1U : 0U);
+  }
+};
+
+using Frame = std::variant<HelloFrame, ProbesFrame, TemplateFrame, PolicyFrame, LaunchFrame>;
+
+struct FrameError {
+  std::size_t offset = 0;
+  std::string_view field;
+};
+
+[[nodiscard]] std::vector<std::byte> encode(const Frame& frame);
+
+/// Refuses anything that is not exactly one frame: unknown kinds and flags, counts over their bounds, unsafe paths,
+/// embedded zero bytes, bytes left over.
+[[nodiscard]] tl::expected<Frame, FrameError> parse_frame(std::span<const std::byte> bytes);
+
+/// Relative, at most 4 components of [A-Za-z0-9._-] that are at most 100 long, neither "." nor ".." nor starting with "-".
+[[nodiscard]] bool is_safe_path(std::string_view path);
+
+/// What the broker and a run's init tell the service, one message each.
+struct Report {
+  enum class Kind : std::uint32_t {
+    started = 1,  ///< broker; with pidfd of the init, CPU counter, process events
+    running,      ///< init: the program's first instruction is next; with the box where it was asked for
+    failed,       ///< values: step, errno
+    denied,       ///< values: architecture, number, then up to six arguments
+    ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
+    accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask
+    count,
+  };
+  enum Valid : std::uint64_t { cpu = 1, memory = 2, processes = 4 };
+
+  Kind kind = Kind::failed;
+  std::uint32_t reserved = 0;
+  std::uint64_t values[8] = {};
+};
+
+[[nodiscard]] tl::expected<Report, FrameError> parse_report(std::span<const std::byte> bytes);
+
+}  // namespace fixpoint::sandbox::detail

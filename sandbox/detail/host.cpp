@@ -1,0 +1,111 @@
+#include "sandbox/detail/host.h"
+
+#include <fcntl.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include "sandbox/detail/landlock.h"
+#include "sandbox/detail/namespaces.h"
+#include "sandbox/detail/privileges.h"
+#include "sandbox/policy.h"
+
+namespace fixpoint::sandbox::detail {
+
+namespace {
+
+constexpr unsigned kUsualFirstUid = 2'000'000'000;
+constexpr unsigned kUidsPerBroker = 512;
+
+bool asked(std::uint32_t without, Protection protection) {
+  return (without & (1U << static_cast<unsigned>(protection))) == 0;
+}
+
+bool action_available(std::uint32_t action) {
+  return ::syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &action) == 0;
+}
+
+/// A range of ids that this (possibly contained) root may change to; 0 where there is none.
+unsigned first_usable_uid() {
+  FILE* map = std::fopen("/proc/self/uid_map", "re");
+  if (map == nullptr) return 0;
+  unsigned inside = 0, outside = 0, count = 0, best = 0;
+  const unsigned share = static_cast<unsigned>(::getpid()) % 4096 * kUidsPerBroker;
+  while (std::fscanf(map, "%u %u %u", &inside, &outside, &count) == 3) {
+    if (inside <= kUsualFirstUid && kUsualFirstUid - inside < count - 4096 * kUidsPerBroker) best = kUsualFirstUid + share;
+    else if (best == 0 && count > 2 * kUidsPerBroker) best = inside + count - kUidsPerBroker;
+  }
+  std::fclose(map);
+  return best;
+}
+
+}  // namespace
+
+Host Host::prepare(std::uint32_t without) {
+  Host host;
+  host.without = without;
+  host.before = own_namespaces();
+  host.root = ::geteuid() == 0;
+  if (!host.root) {
+    const Failure failure = enter_user_namespace();
+    host.user_namespace = !failure;
+    if (failure) host.user_namespace_error = std::string(name(failure.step)) + ": " + std::strerror(failure.error);
+  }
+  if (host.root && asked(without, Protection::separate_uid)) {
+    host.first_uid = first_usable_uid();
+    host.change_uid = host.first_uid != 0;
+  }
+  if (asked(without, Protection::uts_namespace)) (void)enter_host_name_namespace();
+  host.network_namespace = asked(without, Protection::network_namespace);
+  host.cgroup_namespace = asked(without, Protection::cgroup_namespace);
+  host.landlock_version = asked(without, Protection::landlock) ? detail::landlock_version() : 0;
+  host.seccomp = asked(without, Protection::seccomp);
+  host.notify = host.seccomp && asked(without, Protection::seccomp_names) && action_available(SECCOMP_RET_USER_NOTIF);
+  host.clone_flags = CLONE_NEWPID;
+  if (asked(without, Protection::ipc_namespace)) host.clone_flags |= CLONE_NEWIPC;
+  host.cgroup_wish = {asked(without, Protection::cgroup_memory), asked(without, Protection::cgroup_pids),
+                      asked(without, Protection::cgroup_cpu), asked(without, Protection::cgroup_kill)};
+  return host;
+}
+
+ProbesFrame Host::probes(const CgroupTree& cgroups, NetworkPool& networks) const {
+  ProbesFrame frame;
+  const auto add = [&frame](Protection protection, bool active, std::string proof) {
+    frame.items.push_back({static_cast<std::uint32_t>(protection), active, std::move(proof)});
+  };
+  const auto add_controller = [&](Protection protection, const CgroupController& controller, const char* what) {
+    add(protection, controller.usable(),
+        controller.usable() ? std::string(what) + " in " + controller.directory + (controller.unified ? " (v2)" : " (v1)")
+                            : controller.refused);
+  };
+  if (!root) {
+    add(Protection::user_namespace, user_namespace,
+        user_namespace ? "the broker entered one that maps a single id" : user_namespace_error);
+  }
+  add_controller(Protection::cgroup_memory, cgroups.memory(), "a limit was set and read back");
+  add_controller(Protection::cgroup_pids, cgroups.processes(), "a limit was set and read back");
+  add_controller(Protection::cgroup_cpu, cgroups.cpu(), "a leaf counts CPU time");
+  add_controller(Protection::cgroup_kill, cgroups.unified(), "runs are born in a leaf");
+  UniqueFd network = network_namespace ? networks.take() : UniqueFd();
+  const NamespaceIds inside = namespaces_of_child({clone_flags, -1}, network.get(), cgroup_namespace);
+  const auto add_namespace = [&](Protection protection, const std::string& ours, const std::string& theirs) {
+    add(protection, !theirs.empty() && ours != theirs, "a run is in " + theirs + ", the service in " + ours);
+  };
+  add_namespace(Protection::ipc_namespace, before.ipc, inside.ipc);
+  add_namespace(Protection::uts_namespace, before.uts, inside.uts);
+  add_namespace(Protection::network_namespace, before.net, inside.net);
+  add_namespace(Protection::cgroup_namespace, before.cgroup, inside.cgroup);
+  if (network.valid()) networks.give_back(std::move(network));
+  if (root) {
+    add(Protection::separate_uid, change_uid, "runs get ids from " + std::to_string(first_uid) + " on");
+  }
+  add(Protection::seccomp_names, notify, notify ? "the kernel hands denied calls to the run's init" : "denied calls kill");
+  return frame;
+}
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sandbox/detail/cgroups.h"
+#include "sandbox/detail/frame.h"
+#include "sandbox/detail/namespaces.h"
+
+namespace fixpoint::sandbox::detail {
+
+/// What this host gives, found by trying it in the broker's own process: after prepare the broker stands in a user namespace
+/// (where it is not root) and in a host name namespace.
+struct Host {
+  bool root = false;
+  bool user_namespace = false;
+  std::string user_namespace_error;
+  bool network_namespace = false;
+  bool cgroup_namespace = false;
+  bool seccomp = true;
+  bool notify = false;
+  bool change_uid = false;
+  unsigned first_uid = 0;
+  int landlock_version = 0;
+  std::uint64_t clone_flags = 0;  ///< namespaces that are new for each run
+  CgroupWish cgroup_wish;
+  std::uint32_t without = 0;
+  NamespaceIds before;  ///< the service's own
+
+  [[nodiscard]] static Host prepare(std::uint32_t without);
+  /// What cannot be seen from inside a run.
+  [[nodiscard]] ProbesFrame probes(const CgroupTree& cgroups, NetworkPool& networks) const;
+};
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,75 @@
+#include "sandbox/detail/launcher.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+
+#include "sandbox/detail/channel.h"
+
+namespace fixpoint::sandbox::detail {
+
+namespace {
+
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+std::optional<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+RunResult failed(std::string step, std::string detail) {
+  RunResult result;
+  result.outcome = SetupError{std::move(step), std::move(detail)};
+  return result;
+}
+
+}  // namespace
+
+RunResult launch(BrokerProcess& broker, LaunchRequest request, std::stop_token stop) {
+  std::optional<Pipe> input = make_pipe();
+  std::optional<Pipe> output = make_pipe();
+  std::optional<Pipe> errors = make_pipe();
+  std::optional<SocketPair> report = make_socket_pair();
+  if (!input || !output || !errors || !report) return failed("make_pipes", std::strerror(errno));
+  std::vector<int> descriptors{input->read.get(), output->write.get(), errors->write.get(), report->second.get()};
+  if (request.judge) {
+    request.frame.flags |= LaunchFrame::judge;
+    descriptors.push_back(request.judge->questions_fd);
+    descriptors.push_back(request.judge->answers_fd);
+  }
+  if (request.executable >= 0) {
+    request.frame.flags |= LaunchFrame::executable;
+    descriptors.push_back(request.executable);
+  }
+  const auto sent = broker.send(Frame(std::move(request.frame)), descriptors);
+  if (!sent) return failed(sent.error().step, sent.error().detail);
+  input->read.reset();
+  output->write.reset();
+  errors->write.reset();
+  report->second.reset();
+  RunEnds ends{std::move(report->first), std::move(input->write), std::move(output->read), std::move(errors->read)};
+  return watch_run(std::move(ends), request.monitor, std::move(stop));
+}
+
+std::string read_artefact(int file, std::uint64_t limit) {
+  std::string content;
+  std::array<char, 65536> buffer{};
+  while (content.size() < limit) {
+    const std::size_t wanted = std::min<std::uint64_t>(buffer.size(), limit - content.size());
+    const ssize_t got = ::pread(file, buffer.data(), wanted, static_cast<off_t>(content.size()));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) break;
+    content.append(buffer.data(), static_cast<std::size_t>(got));
+  }
+  return content;
+}
+
+}  // namespace fixpoint::sandbox::detail

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include "sandbox/detail/step.h"
+
+namespace fixpoint::sandbox::detail {
+
+/// Who the process becomes. `change` is false in a user namespace that maps one id only.
+struct Identity {
+  bool change = false;
+  uid_t id = 0;
+};
+
+/// Irrevocably: no supplementary groups, another uid and gid, no capability in any set, locked securebits, no_new_privs,
+/// not dumpable. Uses plain system calls only, so that a child that shares its parent's memory may call it.
+[[nodiscard]] Failure drop_privileges(const Identity& identity);
+
+/// In a new process: becomes root of a user namespace that maps the caller's ids only. The map hides `id` behind 1000.
+[[nodiscard]] Failure enter_user_namespace();
+
+}  // namespace fixpoint::sandbox::detail

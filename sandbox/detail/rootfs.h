@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sandbox/detail/step.h"
+#include "sandbox/detail/unique_fd.h"
+
+namespace fixpoint::sandbox::detail {
+
+/// Where a run's only writable file system is mounted; /box, /tmp and /dev/shm lead into it.
+inline constexpr const char* kWritable = "/sandbox";
+inline constexpr const char* kBox = "/sandbox/box";
+
+struct WritableLimits {
+  std::uint64_t bytes = 0;
+  std::uint64_t inodes = 0;
+  bool operator==(const WritableLimits&) const = default;
+};
+
+/// A mount namespace whose root holds `roots` (read-only, no setuid, no devices), a few devices, an /etc with one user, and
+/// mount points for a run. Host directories are bound before any untrusted program exists, each from a handle that was
+/// opened without following a link at its end. Returns the namespace.
+struct RootTemplate {
+  UniqueFd mount_namespace;
+  Failure failure;
+};
+[[nodiscard]] RootTemplate build_root(const std::vector<std::string>& roots, bool user_namespace);
+
+/// Moves the calling process into a private copy of a template.
+[[nodiscard]] Failure enter_root(int mount_namespace);
+
+/// Mounts the run's writable file system with the directories box, tmp and shm, which belong to `owner`.
+[[nodiscard]] Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned owner);
+[[nodiscard]] Failure resize_writable(const WritableLimits& limits);
+
+/// A /proc that shows only the calling process's namespace.
+[[nodiscard]] Failure mount_own_proc();
+
+}  // namespace fixpoint::sandbox::detail

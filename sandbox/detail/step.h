@@ -1,0 +1,69 @@
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+
+namespace fixpoint::sandbox::detail {
+
+/// Everything that must succeed before a program starts, in order. A failed step is the verdict "setup_error: <name>".
+enum class Step : std::uint32_t {
+  none,
+  // In the broker.
+  parse_request,
+  prepare_template,
+  prepare_network,
+  prepare_cgroup,
+  set_cgroup_limits,
+  clone_init,
+  send_to_init,
+  // In the run's init (pid 1).
+  parent_death_signal,
+  join_cgroup,
+  cgroup_namespace,
+  network_namespace,
+  mount_namespace,
+  mount_tmpfs,
+  mount_proc,
+  receive_request,
+  resize_tmpfs,
+  write_files,
+  clone_target,
+  // In the program's process.
+  new_session,
+  standard_streams,
+  close_descriptors,
+  change_directory,
+  resource_limits,
+  landlock,
+  drop_groups,
+  drop_uid,
+  drop_capabilities,
+  no_new_privileges,
+  seccomp,
+  execute,
+  count
+};
+
+inline constexpr std::string_view kStepNames[] = {
+    "none",          "parse_request",    "prepare_template",   "prepare_network",   "prepare_cgroup",
+    "set_cgroup_limits", "clone_init",   "send_to_init",       "parent_death_signal", "join_cgroup",
+    "cgroup_namespace", "network_namespace", "mount_namespace", "mount_tmpfs",      "mount_proc",
+    "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "new_session",
+    "standard_streams", "close_descriptors", "change_directory", "resource_limits", "landlock",
+    "drop_groups",   "drop_uid",         "drop_capabilities",  "no_new_privileges", "seccomp",
+    "execute"};
+static_assert(sizeof(kStepNames) / sizeof(kStepNames[0]) == static_cast<std::size_t>(Step::count));
+
+[[nodiscard]] inline std::string_view name(Step step) {
+  return step < Step::count ? kStepNames[static_cast<std::size_t>(step)] : std::string_view("unknown_step");
+}
+
+/// A step that failed and the errno it failed with.
+struct Failure {
+  Step step = Step::none;
+  int error = 0;
+
+  [[nodiscard]] explicit operator bool() const { return step != Step::none; }
+};
+
+}  // namespace fixpoint::sandbox::detail
