@@ -63,7 +63,7 @@ struct BlockCopy {
 struct OpCounters {
   std::uint64_t flops = 0;
   std::uint64_t weight_bytes = 0;
-  std::uint64_t kv_bytes = 0;
+  std::uint64_t kv_bytes = 0;  ///< keys and values of a context count once per sequence and call
 };
 
 /// Arithmetic on memory. Activations are F32, row-major. One thread calls at a time; a call may return before its

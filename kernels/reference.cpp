@@ -188,9 +188,11 @@ class ReferenceBackend final : public Backend {
                out.row(t) + h * dim);
       }
       counters_.flops += static_cast<std::uint64_t>(4 * dim * heads * (position + 1));
-      counters_.kv_bytes += static_cast<std::uint64_t>(2 * (position + 1) * layer.shape.num_kv_heads *
-                                                       row_bytes(layer.shape.dtype, dim));
     });
+    for (std::int32_t s = 0; s < batch.num_seqs(); ++s) {
+      counters_.kv_bytes += static_cast<std::uint64_t>(2 * batch.context_len(s) * layer.shape.num_kv_heads *
+                                                       row_bytes(layer.shape.dtype, dim));
+    }
   }
 
   void swiglu(const Tensor& gate_up, const Tensor& out) override {

@@ -1,14 +1,252 @@
+#include <algorithm>
+#include <cstring>
+#include <new>
 #include <stdexcept>
 
 #include "kernels/backend.h"
+#include "kernels/cpu/cpu_features.h"
+#include "kernels/cpu/paged_attention.h"
+#include "kernels/cpu/products.h"
+#include "kernels/cpu/rope_table.h"
+#include "kernels/detail/checks.h"
 
 namespace fixpoint::kernels {
+namespace {
+
+using cpu::KernelTable;
+using cpu::KvLayout;
+
+// Work that is over sooner than a second thread could join.
+constexpr std::int64_t kElementsWorthSharing = 16384;
+
+class CpuBackend final : public Backend {
+ public:
+  CpuBackend(const KernelTable& table, std::string isa, int num_threads)
+      : table_(table), isa_(std::move(isa)), team_(num_threads), products_(table_, team_), attention_(table_, team_) {}
+
+  std::string name() const override { return "cpu " + isa_ + ", " + std::to_string(team_.size()) + " threads"; }
+  OpCounters counters() const override { return counters_; }
+  void synchronize() override {}
+
+  Buffer allocate(std::size_t bytes) override {
+    if (bytes >= std::size_t{1} << 20U) return cpu::allocate_huge(bytes);
+    constexpr std::align_val_t kAlignment{64};
+    return {::operator new(std::max<std::size_t>(bytes, 1), kAlignment), bytes,
+            [](void* data, std::size_t, void*) { ::operator delete(data, kAlignment); }, nullptr};
+  }
+
+  void upload(const Tensor& from, const Tensor& to) override { copy("upload", from, to); }
+  void download(const Tensor& from, const Tensor& to) override { copy("download", from, to); }
+
+  std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) override {
+    checks::weight_parts(parts);
+    return std::make_unique<cpu::PackedWeight>(parts, table_.bf16_pairs, arena_, team_);
+  }
+
+  KvLayer allocate_kv(const KvShape& shape) override {
+    checks::kv_shape(shape);
+    // Zeroed: padding must not hold a NaN.
+    return {shape, cpu::allocate_huge(static_cast<std::size_t>(shape.num_blocks * KvLayout(shape).block_bytes()))};
+  }
+
+  void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) override {
+    checks::embed(table, tokens, out);
+    const cpu::PackedWeight& w = packed(table);
+    by_rows(out, [&](std::int64_t i) { w.unpack_row(tokens[static_cast<std::size_t>(i)], out.row(i)); });
+  }
+
+  void rms_norm(const Tensor& x, const Tensor& weight, float eps, const Tensor& out) override {
+    checks::norm("rms_norm", x, weight, out);
+    by_rows(x, [&](std::int64_t i) { table_.rms_norm(x.row(i), weight.row(0), eps, out.row(i), x.row_elements()); });
+  }
+
+  void add_rms_norm(const Tensor& residual, const Tensor& delta, const Tensor& weight, float eps,
+                    const Tensor& out) override {
+    checks::same_matrix("add_rms_norm", residual, delta);
+    checks::norm("add_rms_norm", residual, weight, out);
+    by_rows(residual, [&](std::int64_t i) {
+      table_.add(residual.row(i), delta.row(i), residual.row_elements());
+      table_.rms_norm(residual.row(i), weight.row(0), eps, out.row(i), residual.row_elements());
+    });
+  }
+
+  void add(const Tensor& x, const Tensor& delta) override {
+    checks::same_matrix("add", x, delta);
+    by_rows(x, [&](std::int64_t i) { table_.add(x.row(i), delta.row(i), x.row_elements()); });
+  }
+
+  void matmul(const Tensor& x, const Weight& w, const Tensor* bias, const Tensor& out) override {
+    checks::matmul(x, w, bias, out);
+    products_.multiply(x, packed(w), bias != nullptr ? bias->row(0) : nullptr, out);
+    counters_.flops += static_cast<std::uint64_t>(2 * x.rows() * w.rows() * w.cols());
+    counters_.weight_bytes += static_cast<std::uint64_t>(w.bytes());
+  }
+
+  void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) override {
+    checks::head_norm(x, weight);
+    const std::int64_t dim = x.shape[2];
+    by_rows(x, [&](std::int64_t i) {
+      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
+        float* head = x.row(i) + h * dim;
+        table_.rms_norm(head, weight.row(0), eps, head, dim);
+      }
+    });
+  }
+
+  void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) override {
+    checks::rope(x, positions, rope);
+    if (positions.empty()) return;
+    rope_.prepare(rope, std::ranges::max(positions));
+    const auto pairs = static_cast<std::int64_t>(rope.inv_freq.size());
+    const auto rotate = rope.pairing == RopePairing::adjacent ? table_.rope_adjacent : table_.rope_half;
+    by_rows(x, [&](std::int64_t i) {
+      const float* cos_sin = rope_.row(positions[static_cast<std::size_t>(i)]);
+      for (std::int64_t h = 0; h < x.shape[1]; ++h) rotate(x.row(i) + h * x.shape[2], cos_sin, pairs);
+    });
+  }
+
+  void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) override {
+    checks::store_kv(k, v, batch, layer.shape);
+    const KvLayout layout(layer.shape);
+    std::int32_t seq = 0;
+    for (std::int32_t t = 0; t < batch.num_tokens(); ++t) {
+      while (t >= batch.q_indptr[static_cast<std::size_t>(seq) + 1]) ++seq;
+      const std::int32_t position = batch.positions[static_cast<std::size_t>(t)];
+      const std::int32_t index = batch.block_indptr[static_cast<std::size_t>(seq)] + position / batch.block_size;
+      store_token(layout, k.row(t), v.row(t), batch.block_ids[static_cast<std::size_t>(index)],
+                  position % batch.block_size, layer.storage.data());
+    }
+  }
+
+  void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale,
+                 const Tensor& out) override {
+    checks::attention(q, batch, layer.shape, out);
+    attention_.run(q, layer, batch, scale, out);
+    count_attention(q, layer.shape, batch);
+  }
+
+  void swiglu(const Tensor& gate_up, const Tensor& out) override {
+    checks::swiglu(gate_up, out);
+    const std::int64_t f = out.row_elements();
+    by_rows(gate_up, [&](std::int64_t i) { table_.swiglu(gate_up.row(i), gate_up.row(i) + f, out.row(i), f); });
+  }
+
+  void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out) override {
+    checks::gather(x, rows, out);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::copy_n(x.row(rows[i]), x.row_elements(), out.row(static_cast<std::int64_t>(i)));
+    }
+  }
+
+  void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) override {
+    checks::copy_blocks(layer.shape, copies);
+    const KvLayout layout(layer.shape);
+    for (const BlockCopy& c : copies) {
+      std::memmove(layout.head(layer.storage.data(), c.to, 0), layout.head(layer.storage.data(), c.from, 0),
+                   static_cast<std::size_t>(layout.block_bytes()));
+    }
+  }
+
+ private:
+  static const cpu::PackedWeight& packed(const Weight& w) { return dynamic_cast<const cpu::PackedWeight&>(w); }
+
+  static void copy(const char* operation, const Tensor& from, const Tensor& to) {
+    checks::same_bytes(operation, from, to);
+    std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
+  }
+
+  // body(row) for each row of `shape_of`, on all threads when there is enough to do.
+  template <class Body>
+  void by_rows(const Tensor& shape_of, Body body) {
+    const std::int64_t rows = shape_of.rows();
+    const std::int64_t per_task = std::max<std::int64_t>(1, kElementsWorthSharing / 4 / std::max<std::int64_t>(1, shape_of.row_elements()));
+    const auto run_task = [&](std::int64_t task, int) {
+      for (std::int64_t i = task * per_task; i < std::min(rows, (task + 1) * per_task); ++i) body(i);
+    };
+    if (rows * shape_of.row_elements() < kElementsWorthSharing) {
+      for (std::int64_t i = 0; i < rows; ++i) body(i);
+    } else {
+      team_.run((rows + per_task - 1) / per_task, run_task);
+    }
+  }
+
+  void store_token(const KvLayout& l, const float* keys, const float* values, std::int32_t block, std::int32_t slot,
+                   std::byte* storage) {
+    const auto to_kv = table_.to_kv[l.type_index];
+    std::byte* row = row_scratch_.at_least(l.head_dim * l.element);
+    for (std::int64_t h = 0; h < l.heads; ++h) {
+      std::byte* base = l.head(storage, block, h);
+      to_kv(values + h * l.head_dim, base + l.key_bytes + std::int64_t{slot} * l.padded_dim * l.element, l.head_dim);
+      to_kv(keys + h * l.head_dim, row, l.head_dim);
+      std::byte* column = base + (std::int64_t{slot / cpu::kLanes} * l.head_dim * cpu::kLanes + slot % cpu::kLanes) * l.element;
+      if (l.element == 2) {
+        scatter<std::uint16_t>(row, l.head_dim, column);
+      } else {
+        scatter<std::uint32_t>(row, l.head_dim, column);
+      }
+    }
+  }
+
+  template <class Value>
+  static void scatter(const std::byte* from, std::int32_t n, std::byte* to) {
+    const auto* values = reinterpret_cast<const Value*>(from);
+    auto* out = reinterpret_cast<Value*>(to);
+    for (std::int32_t d = 0; d < n; ++d) out[d * cpu::kLanes] = values[d];
+  }
+
+  void count_attention(const Tensor& q, const KvShape& shape, const PagedBatch& batch) {
+    std::int64_t pairs = 0;
+    std::int64_t positions = 0;
+    for (const std::int32_t p : batch.positions) pairs += p + 1;
+    for (std::int32_t s = 0; s < batch.num_seqs(); ++s) positions += batch.context_len(s);
+    counters_.flops += static_cast<std::uint64_t>(4 * pairs * q.shape[1] * shape.head_dim);
+    counters_.kv_bytes += static_cast<std::uint64_t>(2 * positions * shape.num_kv_heads *
+                                                     row_bytes(shape.dtype, shape.head_dim));
+  }
+
+  const KernelTable table_;
+  std::string isa_;
+  cpu::ThreadTeam team_;
+  cpu::WeightArena arena_;
+  cpu::Products products_;
+  cpu::PagedAttention attention_;
+  cpu::RopeTable rope_;
+  cpu::Scratch row_scratch_;
+  OpCounters counters_;
+};
+
+#if defined(__x86_64__)
+std::unique_ptr<Backend> make_for(CpuIsa isa, const cpu::CpuFeatures& has, int num_threads) {
+  if (isa == CpuIsa::avx512) {
+    KernelTable table = cpu::avx512_kernels();
+    if (has.avx512_vnni) cpu::use_avx512_vnni(table);
+    if (has.avx512_bf16) cpu::use_avx512_bf16(table);
+    std::string name = table.name;
+    name += has.avx512_vnni ? "+vnni" : "";
+    name += has.avx512_bf16 ? "+bf16" : "";
+    return std::make_unique<CpuBackend>(table, name, num_threads);
+  }
+  const KernelTable table = isa == CpuIsa::avx2 ? cpu::avx2_kernels() : cpu::portable_kernels();
+  return std::make_unique<CpuBackend>(table, table.name, num_threads);
+}
+#else
+std::unique_ptr<Backend> make_for(CpuIsa, const cpu::CpuFeatures&, int num_threads) {
+  const KernelTable table = cpu::portable_kernels();
+  return std::make_unique<CpuBackend>(table, table.name, num_threads);
+}
+#endif
+
+}  // namespace
 
 std::unique_ptr<Backend> make_cpu_backend(const CpuOptions& options) {
-  if (options.isa == CpuIsa::avx2 || options.isa == CpuIsa::avx512) {
-    throw std::runtime_error("this build has no kernels for the instructions that were asked for");
+  const cpu::CpuFeatures has = cpu::cpu_features();
+  CpuIsa isa = options.isa;
+  if (isa == CpuIsa::best) isa = has.avx512 ? CpuIsa::avx512 : has.avx2 ? CpuIsa::avx2 : CpuIsa::portable;
+  if ((isa == CpuIsa::avx512 && !has.avx512) || (isa == CpuIsa::avx2 && !has.avx2)) {
+    throw std::runtime_error(std::string("this processor lacks the instructions that were asked for: ") +
+                             (isa == CpuIsa::avx512 ? "AVX-512 F, BW, VL and DQ" : "AVX2 with FMA and F16C"));
   }
-  return make_reference_backend();
+  return make_for(isa, has, options.num_threads);
 }
 
 }  // namespace fixpoint::kernels

@@ -23,19 +23,19 @@ class ThreadTeam {
   /// Calls body(task, thread) for every task in 0..tasks, thread in 0..size(), and returns when all are done. The body
   /// must not throw. A job of one task runs on the caller alone.
   template <class Body>
-  void run(std::int64_t tasks, Body&& body) {
+  void run(std::int64_t tasks, const Body& body) {
     if (tasks <= 1 || workers_.empty()) {
       for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
       return;
     }
-    run_job({[](void* context, std::int64_t task, int thread) { (*static_cast<Body*>(context))(task, thread); },
+    run_job({[](const void* context, std::int64_t task, int thread) { (*static_cast<const Body*>(context))(task, thread); },
              &body, static_cast<std::uint32_t>(tasks)});
   }
 
  private:
   struct Job {
-    void (*invoke)(void* context, std::int64_t task, int thread) = nullptr;
-    void* context = nullptr;
+    void (*invoke)(const void* context, std::int64_t task, int thread) = nullptr;
+    const void* context = nullptr;
     std::uint32_t tasks = 0;
   };
 

@@ -1,0 +1,260 @@
+#include <algorithm>
+#include <numeric>
+
+#include "tests/kernels/backend_fixture.h"
+
+namespace fixpoint::kernels {
+namespace {
+
+/// A step's sequences with the arrays that PagedBatch views.
+struct Step {
+  std::int32_t block_size;
+  std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, block_ids, last_block_len, positions;
+
+  /// The last `tokens` tokens of a context of `context` tokens in `blocks`.
+  void add(std::int32_t context, std::int32_t tokens, const std::vector<std::int32_t>& blocks) {
+    const std::int32_t used = (context + block_size - 1) / block_size;
+    block_ids.insert(block_ids.end(), blocks.begin(), blocks.begin() + used);
+    block_indptr.push_back(static_cast<std::int32_t>(block_ids.size()));
+    last_block_len.push_back(context - (used - 1) * block_size);
+    for (std::int32_t p = context - tokens; p < context; ++p) positions.push_back(p);
+    q_indptr.push_back(static_cast<std::int32_t>(positions.size()));
+  }
+  [[nodiscard]] PagedBatch batch() const {
+    return {block_size, q_indptr, block_indptr, block_ids, last_block_len, positions};
+  }
+};
+
+struct Heads {
+  std::int32_t kv, group, dim;
+  [[nodiscard]] std::int32_t query() const { return kv * group; }
+};
+
+/// One sequence's numbers: what its tokens ask for and hold.
+struct Sequence {
+  std::int32_t length;
+  Floats q, k, v;
+  std::vector<std::int32_t> blocks;
+};
+
+class AttentionTest : public BackendTest {
+ protected:
+  Sequence sequence(Random& random, const Heads& h, std::int32_t length) {
+    return {length, random.normal(length * h.query() * h.dim), random.normal(length * h.kv * h.dim),
+            random.normal(length * h.kv * h.dim), {}};
+  }
+
+  // Tokens first..last of each sequence in one step; returns the attention of those tokens.
+  Floats step(Backend& backend, KvLayer& kv, const Heads& h, const std::vector<Sequence>& sequences,
+              const std::vector<std::pair<std::int32_t, std::int32_t>>& ranges) {
+    Step s{kv.shape.block_size};
+    Floats q;
+    Floats k;
+    Floats v;
+    for (std::size_t i = 0; i < sequences.size(); ++i) {
+      const auto [first, last] = ranges[i];
+      if (last == 0) continue;
+      s.add(last, last - first, sequences[i].blocks);
+      append(q, sequences[i].q, h.query() * h.dim, first, last);
+      append(k, sequences[i].k, h.kv * h.dim, first, last);
+      append(v, sequences[i].v, h.kv * h.dim, first, last);
+    }
+    const auto n = static_cast<std::int64_t>(s.positions.size());
+    Floats out = poison(n * h.query() * h.dim);
+    backend.store_kv(cube(k, n, h.kv, h.dim), cube(v, n, h.kv, h.dim), s.batch(), kv);
+    backend.attention(cube(q, n, h.query(), h.dim), kv, s.batch(), 1.0F / std::sqrt(static_cast<float>(h.dim)),
+                      cube(out, n, h.query(), h.dim));
+    return out;
+  }
+
+  static void append(Floats& to, const Floats& from, std::int64_t width, std::int32_t first, std::int32_t last) {
+    to.insert(to.end(), from.begin() + first * width, from.begin() + last * width);
+  }
+
+  static std::vector<std::int32_t> lengths(const std::vector<Sequence>& all) {
+    std::vector<std::int32_t> out;
+    for (const Sequence& s : all) out.push_back(s.length);
+    return out;
+  }
+
+  static std::vector<std::int32_t> shuffled_blocks(Random& random, std::int32_t count) {
+    std::vector<std::int32_t> ids(static_cast<std::size_t>(count));
+    std::iota(ids.begin(), ids.end(), 0);
+    std::ranges::shuffle(ids, random.engine());
+    return ids;
+  }
+};
+
+TEST_P(AttentionTest, MatchesTheReferenceForEveryHeadShapeAndType) {
+  Random random(11);
+  for (const DType type : {DType::f32, DType::f16, DType::bf16}) {
+    for (const std::int32_t dim : {16, 20, 64, 80, 96, 128}) {
+      for (const std::int32_t group : {1, 2, 3, 4, 5, 6, 7, 8, 12}) {
+        const Heads h{2, group, dim};
+        const std::int32_t block_size = std::vector{16, 8, 32, 24}[static_cast<std::size_t>(random.between(0, 3))];
+        const auto length = static_cast<std::int32_t>(random.between(1, 90));
+        std::vector<Sequence> one{sequence(random, h, length)};
+        one[0].blocks = shuffled_blocks(random, 20);
+        KvLayer kv = backend_->allocate_kv({20, block_size, h.kv, h.dim, type});
+        KvLayer reference_kv = reference_->allocate_kv(kv.shape);
+        const Floats actual = step(*backend_, kv, h, one, {{0, length}});
+        const Floats expected = step(*reference_, reference_kv, h, one, {{0, length}});
+        ASSERT_LT(worst_error(actual, expected), 1e-5)
+            << traits(type).name << " dim " << dim << " group " << group << " length " << length;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, AContextOfManySplitsMatchesTheReference) {
+  Random random(12);
+  const Heads h{1, 7, 64};
+  std::vector<Sequence> one{sequence(random, h, 1100)};
+  one[0].blocks = shuffled_blocks(random, 70);
+  KvLayer kv = backend_->allocate_kv({70, 16, h.kv, h.dim, DType::f16});
+  KvLayer reference_kv = reference_->allocate_kv(kv.shape);
+  static_cast<void>(step(*backend_, kv, h, one, {{0, 1097}}));
+  const Floats actual = step(*backend_, kv, h, one, {{1097, 1100}});
+  Step whole{16};
+  whole.add(1100, 1100, one[0].blocks);
+  reference_->store_kv(cube(one[0].k, 1100, 1, 64), cube(one[0].v, 1100, 1, 64), whole.batch(), reference_kv);
+  const Floats expected = step(*reference_, reference_kv, h, one, {{1097, 1100}});
+  EXPECT_LT(worst_error(actual, expected), 2e-5);
+}
+
+TEST_P(AttentionTest, BitsDoNotDependOnBlocksChunksOrCompany) {
+  Random random(13);
+  for (int round = 0; round < 12; ++round) {
+    const Heads h{static_cast<std::int32_t>(random.between(1, 3)), static_cast<std::int32_t>(random.between(1, 9)), 64};
+    const DType type = std::vector{DType::f32, DType::f16, DType::bf16}[static_cast<std::size_t>(round % 3)];
+    std::vector<Sequence> all;
+    for (int i = 0; i < 4; ++i) all.push_back(sequence(random, h, static_cast<std::int32_t>(random.between(1, 600))));
+    const KvShape shape{160, 16, h.kv, h.dim, type};
+    const auto width = static_cast<std::int64_t>(h.query()) * h.dim;
+
+    std::vector<Floats> alone;  // each prefilled whole, by itself
+    for (Sequence& s : all) {
+      s.blocks = shuffled_blocks(random, 160);
+      KvLayer kv = backend_->allocate_kv(shape);
+      alone.push_back(step(*backend_, kv, h, {s}, {{0, s.length}}));
+    }
+
+    const std::vector<std::int32_t> ids = shuffled_blocks(random, 160);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      all[i].blocks.assign(ids.begin() + static_cast<std::ptrdiff_t>(40 * i), ids.begin() + static_cast<std::ptrdiff_t>(40 * i + 40));
+    }
+    KvLayer kv = backend_->allocate_kv(shape);
+    std::vector<std::int32_t> done(all.size(), 0);
+    while (true) {  // together, in random chunks, often single tokens
+      std::vector<std::pair<std::int32_t, std::int32_t>> ranges;
+      std::int64_t tokens = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto chunk = static_cast<std::int32_t>(random.between(0, 2) == 0 ? random.between(0, 300) : random.between(0, 2));
+        const std::int32_t end = std::min(all[i].length, done[i] + chunk);
+        ranges.emplace_back(end > done[i] ? std::pair{done[i], end} : std::pair{0, 0});
+        tokens += ranges.back().second - ranges.back().first;
+      }
+      if (done == lengths(all)) break;
+      if (tokens == 0) continue;
+      const Floats out = step(*backend_, kv, h, all, ranges);
+      std::int64_t row = 0;
+      for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto [first, last] = ranges[i];
+        if (last == 0) continue;
+        ASSERT_TRUE(same_bits(out.data() + row * width, alone[i].data() + first * width, (last - first) * width))
+            << "round " << round << " sequence " << i << " tokens " << first << ".." << last;
+        row += last - first;
+        done[i] = last;
+      }
+    }
+  }
+}
+
+TEST_P(AttentionTest, BitsDoNotDependOnTheNumberOfThreads) {
+  if (exact()) GTEST_SKIP() << "the reference has one thread";
+  Random random(14);
+  const Heads h{2, 2, 64};
+  std::vector<Sequence> one{sequence(random, h, 1000)};
+  one[0].blocks = shuffled_blocks(random, 63);
+  std::vector<Floats> outs;
+  for (const int threads : {1, 2, 5}) {
+    const auto backend = make_cpu_backend({threads, GetParam().isa});
+    KvLayer kv = backend->allocate_kv({63, 16, h.kv, h.dim, DType::f16});
+    static_cast<void>(step(*backend, kv, h, one, {{0, 999}}));
+    outs.push_back(step(*backend, kv, h, one, {{999, 1000}}));
+  }
+  EXPECT_TRUE(same_bits(outs[0].data(), outs[1].data(), static_cast<std::int64_t>(outs[0].size())));
+  EXPECT_TRUE(same_bits(outs[0].data(), outs[2].data(), static_cast<std::int64_t>(outs[0].size())));
+}
+
+TEST_P(AttentionTest, WhatABlockHeldBeforeDoesNotMatter) {
+  Random random(15);
+  const Heads h{1, 4, 64};
+  const KvShape shape{4, 16, h.kv, h.dim, DType::f16};
+  KvLayer kv = backend_->allocate_kv(shape);
+  std::vector<Sequence> loud{sequence(random, h, 64)};
+  loud[0].blocks = {0, 1, 2, 3};
+  for (float& x : loud[0].v) x = std::numeric_limits<float>::quiet_NaN();
+  for (float& x : loud[0].k) x = std::numeric_limits<float>::quiet_NaN();
+  static_cast<void>(step(*backend_, kv, h, loud, {{0, 64}}));
+  std::vector<Sequence> quiet{sequence(random, h, 37)};
+  quiet[0].blocks = {2, 0, 3};
+  const Floats reused = step(*backend_, kv, h, quiet, {{0, 37}});
+  KvLayer fresh = backend_->allocate_kv(shape);
+  EXPECT_TRUE(same_bits(reused.data(), step(*backend_, fresh, h, quiet, {{0, 37}}).data(),
+                        static_cast<std::int64_t>(reused.size())));
+}
+
+TEST_P(AttentionTest, ValuesBeyondF16AreStoredAsItsLargest) {
+  Random random(16);
+  const Heads h{1, 1, 16};
+  std::vector<Sequence> one{sequence(random, h, 3)};
+  one[0].blocks = {0};
+  one[0].v[5] = 1e30F;
+  one[0].k[3] = -1e30F;
+  KvLayer kv = backend_->allocate_kv({1, 16, 1, 16, DType::f16});
+  for (const float x : step(*backend_, kv, h, one, {{0, 3}})) EXPECT_TRUE(std::isfinite(x));
+}
+
+TEST_P(AttentionTest, CopiedBlocksAttendAlike) {
+  Random random(17);
+  const Heads h{2, 2, 32};
+  std::vector<Sequence> one{sequence(random, h, 40)};
+  one[0].blocks = {4, 1, 3};
+  KvLayer kv = backend_->allocate_kv({8, 16, h.kv, h.dim, DType::bf16});
+  static_cast<void>(step(*backend_, kv, h, one, {{0, 39}}));
+  const std::vector<BlockCopy> copies = {{4, 0}, {1, 6}, {3, 7}};
+  backend_->copy_blocks(kv, copies);
+  const Floats original = step(*backend_, kv, h, one, {{39, 40}});
+  one[0].blocks = {0, 6, 7};
+  EXPECT_TRUE(same_bits(original.data(), step(*backend_, kv, h, one, {{39, 40}}).data(),
+                        static_cast<std::int64_t>(original.size())));
+}
+
+TEST_P(AttentionTest, RefusesBlocksAndPositionsOutOfRange) {
+  KvLayer kv = backend_->allocate_kv({2, 16, 1, 16, DType::f32});
+  Floats x(16, 1.0F);
+  Floats out = poison(16);
+  Step s{16};
+  s.add(1, 1, {2});
+  EXPECT_THROW(backend_->attention(cube(x, 1, 1, 16), kv, s.batch(), 1.0F, cube(out, 1, 1, 16)), std::invalid_argument);
+  s.block_ids[0] = 1;
+  s.positions[0] = 1;
+  EXPECT_THROW(backend_->store_kv(cube(x, 1, 1, 16), cube(x, 1, 1, 16), s.batch(), kv), std::invalid_argument);
+}
+
+TEST_P(AttentionTest, CountsTheContextOncePerSequence) {
+  Random random(18);
+  const Heads h{2, 3, 16};
+  std::vector<Sequence> one{sequence(random, h, 20)};
+  one[0].blocks = {0, 1};
+  KvLayer kv = backend_->allocate_kv({2, 16, h.kv, h.dim, DType::f16});
+  static_cast<void>(step(*backend_, kv, h, one, {{0, 20}}));
+  EXPECT_EQ(backend_->counters().kv_bytes, 2U * 20 * 2 * 16 * 2);
+  EXPECT_EQ(backend_->counters().flops, 4U * (20 * 21 / 2) * 6 * 16);
+}
+
+INSTANTIATE_TEST_SUITE_P(EveryBackend, AttentionTest, ::testing::ValuesIn(backend_cases()), case_name);
+
+}  // namespace
+}  // namespace fixpoint::kernels
