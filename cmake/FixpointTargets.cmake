@@ -1,6 +1,6 @@
 # What every target shares, and one function for each kind of target:
 #   fixpoint_library(<folder> HEADERS … SOURCES … DEPENDS …)   static library fixpoint_<folder>, headers verified alone
-#   fixpoint_test(<name> SOURCES … DEPENDS … [LABELS …] [CONCURRENT] [ENVIRONMENT …])
+#   fixpoint_test(<name> SOURCES … DEPENDS … [DEFINITIONS …] [LABELS …] [CONCURRENT] [ENVIRONMENT …])
 #   fixpoint_fuzzer(<name> SOURCES … DEPENDS … [CORPUS dir])
 
 add_library(fixpoint_flags INTERFACE)
@@ -39,7 +39,7 @@ function(fixpoint_library folder)
 endfunction()
 
 function(fixpoint_test name)
-  cmake_parse_arguments(arg "CONCURRENT" "TIMEOUT" "SOURCES;DEPENDS;LABELS;ENVIRONMENT" ${ARGN})
+  cmake_parse_arguments(arg "CONCURRENT" "TIMEOUT" "SOURCES;DEPENDS;DEFINITIONS;LABELS;ENVIRONMENT" ${ARGN})
   # A TSan build is about threads: it holds the tests that have some.
   if(SANITIZE MATCHES "thread" AND NOT arg_CONCURRENT)
     return()
@@ -56,7 +56,9 @@ function(fixpoint_test name)
   add_executable(${name} ${arg_SOURCES})
   # Optimising the tests themselves costs more time than it saves.
   target_compile_options(${name} PRIVATE -O1)
+  target_compile_definitions(${name} PRIVATE ${arg_DEFINITIONS})
   target_link_libraries(${name} PRIVATE fixpoint_flags ${arg_DEPENDS} GTest::gmock GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM fixpoint_pch_gtest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}"
                SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
