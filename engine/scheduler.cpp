@@ -18,20 +18,6 @@ std::span<const TokenId> reusable(const Sequence& sequence) {
   return sequence.tokens().first(static_cast<std::size_t>(sequence.num_tokens() - 1));
 }
 
-}  // namespace
-
-Scheduler::Scheduler(KvCache& cache, const SchedulerOptions& options) : cache_(&cache), options_(options) {
-  options_.max_running = std::max(options_.max_running, 1);
-  options_.max_step_tokens = std::max(options_.max_step_tokens, options_.max_running);
-  options_.ageing_steps = std::max(options_.ageing_steps, 1);
-}
-
-int Scheduler::blocks_at_most(const KvCache& cache, std::int64_t max_total_tokens) {
-  return cache.blocks_for(max_total_tokens - 1);
-}
-
-namespace {
-
 /// Ranks are fixed while a sequence is inside, so both lists stay sorted by insertion alone.
 template <typename Rank>
 void insert_by_rank(std::vector<Sequence*>& list, Sequence& sequence, Rank less) {
@@ -43,6 +29,16 @@ void erase(std::vector<Sequence*>& list, const Sequence& sequence) {
 }
 
 }  // namespace
+
+Scheduler::Scheduler(KvCache& cache, const SchedulerOptions& options) : cache_(&cache), options_(options) {
+  options_.max_running = std::max(options_.max_running, 1);
+  options_.max_step_tokens = std::max(options_.max_step_tokens, options_.max_running);
+  options_.ageing_steps = std::max(options_.ageing_steps, 1);
+}
+
+int Scheduler::blocks_at_most(const KvCache& cache, std::int64_t max_total_tokens) {
+  return cache.blocks_for(max_total_tokens - 1);
+}
 
 bool Scheduler::more_senior(const Sequence* a, const Sequence* b) {
   return a->rank_ != b->rank_ ? a->rank_ < b->rank_ : a->id_ < b->id_;
@@ -126,18 +122,22 @@ bool Scheduler::grow_running() {
 }
 
 void Scheduler::admit() {
-  std::int64_t load = 0;  // tokens that the running sequences can use in this step
-  for (const Sequence* sequence : running_) load += sequence->uncomputed();
-  for (std::size_t i = 0; i < waiting_.size() && load < options_.max_step_tokens;) {
+  for (std::size_t i = 0; i < waiting_.size();) {
     Sequence& sequence = *waiting_[i];
+    if (budget_before(sequence) < 1) break;
     const Admission admission = try_admit(sequence);
     if (admission == Admission::no_room) break;
-    if (admission == Admission::deferred) {
-      ++i;
-    } else {
-      load += sequence.uncomputed();
-    }
+    if (admission == Admission::deferred) ++i;
   }
+}
+
+/// Tokens of this step that decode and more senior prefills leave to the sequence.
+std::int64_t Scheduler::budget_before(const Sequence& sequence) const {
+  std::int64_t left = options_.max_step_tokens;
+  for (const Sequence* running : running_) {
+    if (running->uncomputed() == 1 || more_senior(running, &sequence)) left -= running->uncomputed();
+  }
+  return left;
 }
 
 Scheduler::Admission Scheduler::try_admit(Sequence& sequence) {

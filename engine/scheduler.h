@@ -85,6 +85,7 @@ class Scheduler {
   [[nodiscard]] static bool more_senior(const Sequence* a, const Sequence* b);
   bool grow_running();
   void admit();
+  [[nodiscard]] std::int64_t budget_before(const Sequence& sequence) const;
   Admission try_admit(Sequence& sequence);
   bool make_room(const Sequence& sequence, PrefixMatch& match);
   bool preempt_for(const Sequence& sequence, int blocks);

@@ -241,6 +241,9 @@ std::optional<Finish> EngineLoop::finish_after(Sample& sample, TokenId token, st
   }
   if (sample.num_tokens() < sample.max_total_tokens()) return std::nullopt;
   text += sample.text.finish();
+  if (!sample.text.matched_stop().empty()) {
+    return Finish{.reason = FinishReason::stop, .stop = sample.text.matched_stop(), .error = {}, .usage = {}, .timings = {}};
+  }
   return Finish{.reason = FinishReason::length, .stop = {}, .error = {}, .usage = {}, .timings = {}};
 }
 
