@@ -108,7 +108,7 @@ class Engine {
   /// Pins what is cached of `tokens` for the tenant when the next step begins; what isn't cached is not computed.
   [[nodiscard]] Pin pin(std::string tenant, std::span<const TokenId> tokens, std::chrono::milliseconds ttl);
 
-  /// A consistent snapshot as of the last step.
+  /// A consistent snapshot as of the last step. An output is handed out when the stats that count it are published.
   [[nodiscard]] EngineStats stats() const;
 
   [[nodiscard]] const Tokenizer& tokenizer() const;

@@ -65,12 +65,14 @@ void EngineLoop::run(const std::stop_token& stop) {
       fail_running(failure.what());
     }
     publish_stats();
+    hand_out();
   }
   for (Message& message : inbox_->close()) {
     if (auto* request = std::get_if<NewRequest>(&message)) handle(std::move(*request));
   }
   cancel_all();
   publish_stats();
+  hand_out();
 }
 
 void EngineLoop::take_messages(const std::stop_token& stop) {
@@ -94,9 +96,8 @@ void EngineLoop::handle(NewRequest message) {
       Output output{.sample = i, .text = {}, .tokens = {}, .logprobs = {}, .finish = Finish{}};
       output.finish->reason = FinishReason::error;
       output.finish->error = "out of memory";
-      delivery->deliver(std::move(output));
+      outgoing_.push_back({delivery, id, std::move(output), i + 1 == n});
     }
-    delivery->close();
   }
 }
 
@@ -171,7 +172,7 @@ void EngineLoop::step() {
       fail(*choice.sample, FinishReason::error, choice.token.error());
     }
   }
-  record_step(plan, {.model = computed - planned, .sampling = chosen - computed, .host = (planned - begin) + (Clock::now() - chosen)}, chunks);
+  record_step(plan, {.model = computed - planned, .sampling = chosen - computed, .host = (planned - begin) + (Clock::now() - chosen) + handing_out_}, chunks);
 }
 
 void EngineLoop::note_started(const StepPlan& plan) {
@@ -223,7 +224,7 @@ void EngineLoop::accept(Sample& sample, SampledToken chosen) {
   if (output.finish) {
     finish(sample, std::move(output));
   } else {
-    deliver(sample.request, std::move(output));
+    outgoing_.push_back({sample.request.submitted.delivery, sample.request.submitted.id, std::move(output), false});
   }
 }
 
@@ -259,7 +260,6 @@ void EngineLoop::finish(Sample& sample, Output output) {
   }
   report(sample, std::move(output));
   if (owner.unfinished > 0) return;
-  owner.submitted.delivery->close();
   requests_in_flight.fetch_sub(1, std::memory_order_relaxed);
   requests_.erase(owner.submitted.id);
 }
@@ -276,7 +276,7 @@ void EngineLoop::report(Sample& sample, Output output) {
   ++counts_.samples_finished[static_cast<std::size_t>(finish.reason)];
   sample.ended = true;
   --sample.request.unfinished;
-  deliver(sample.request, std::move(output));
+  outgoing_.push_back({submitted.delivery, submitted.id, std::move(output), sample.request.unfinished == 0});
 }
 
 Output EngineLoop::ended_output(Sample& sample, FinishReason reason, const std::string& error) {
@@ -290,10 +290,15 @@ void EngineLoop::fail(Sample& sample, FinishReason reason, const std::string& er
   finish(sample, ended_output(sample, reason, error));
 }
 
-void EngineLoop::deliver(ActiveRequest& request, Output output) {
-  if (request.submitted.delivery->deliver(std::move(output))) return;
-  request.submitted.delivery->close();
-  inbox_->post(CancelRequest{request.submitted.id});
+void EngineLoop::hand_out() {
+  const auto begin = Clock::now();
+  for (Outgoing& out : outgoing_) {
+    const bool fine = out.delivery->deliver(std::move(out.output));
+    if (!fine || out.last) out.delivery->close();
+    if (!fine) inbox_->post(CancelRequest{out.request});
+  }
+  outgoing_.clear();
+  handing_out_ = Clock::now() - begin;
 }
 
 /// Fails what the step that went wrong was computing; everything, when nothing was running.
@@ -309,7 +314,6 @@ void EngineLoop::abandon_all(const std::string& error) {
     for (auto& sample : request->samples) {
       if (!sample->ended) report(*sample, ended_output(*sample, FinishReason::error, error));
     }
-    request->submitted.delivery->close();
     requests_in_flight.fetch_sub(1, std::memory_order_relaxed);
   }
   requests_.clear();

@@ -54,6 +54,13 @@ class EngineLoop {
     int unfinished = 0;
   };
 
+  struct Outgoing {
+    std::shared_ptr<Delivery> delivery;
+    std::uint64_t request = 0;
+    Output output;
+    bool last = false;  // of the request
+  };
+
   struct Choice {
     Sample* sample = nullptr;
     tl::expected<SampledToken, std::string> token;
@@ -76,7 +83,7 @@ class EngineLoop {
   void report(Sample& sample, Output output);
   [[nodiscard]] static Output ended_output(Sample& sample, FinishReason reason, const std::string& error);
   void fail(Sample& sample, FinishReason reason, const std::string& error);
-  void deliver(ActiveRequest& request, Output output);
+  void hand_out();
   void fail_running(const std::string& error);
   void abandon_all(const std::string& error);
   void cancel_all();
@@ -96,6 +103,8 @@ class EngineLoop {
   Sampler sampler_;
   StepBatch batch_;
   std::vector<Choice> choices_;
+  std::vector<Outgoing> outgoing_;     // handed out when the step is over and its stats are published
+  std::chrono::nanoseconds handing_out_{0};  // time it took, counted with the next step
   std::unordered_map<std::uint64_t, std::unique_ptr<ActiveRequest>> requests_;
   SequenceId next_sequence_ = 1;
   kernels::OpCounters work_before_;
