@@ -1,0 +1,107 @@
+#include "evals/detail/task_checks.h"
+
+#include "evals/datasets/formats.h"
+#include "evals/detail/plus_oracle.h"
+
+namespace fixpoint::evals::detail {
+
+using sandbox::CallCheck;
+using sandbox::CallTest;
+using sandbox::Value;
+
+sandbox::TextCheck text_check(const Task& task, const CheckFunction& tests) {
+  return {.tests = tests.source, .entry_point = task.entry_point, .probe = false};
+}
+
+sandbox::TextCheck text_check(const Task& task, const Asserts& tests) {
+  std::string text = tests.setup;
+  if (!text.empty() && !text.ends_with('\n')) text += '\n';
+  for (const std::string& statement : tests.statements) text += statement + "\n";
+  return {.tests = std::move(text), .entry_point = task.entry_point, .probe = false};
+}
+
+CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source) {
+  const bool in_class = source.find("class Solution") != std::string::npos;
+  source = std::string(datasets::contest_prelude()) + "\n" + source;
+  // One object for all calls, and a tuple counts as a list, as in the reference checker.
+  source += "\n\n" + (in_class ? std::string("fixpoint_target = Solution()." + task.entry_point) : "fixpoint_target = " + task.entry_point) +
+            "\ndef fixpoint_call(*arguments):\n    result = fixpoint_target(*arguments)\n"
+            "    return list(result) if isinstance(result, tuple) else result\n";
+  CallCheck check{.entry_point = "fixpoint_call", .tests = {}};
+  for (const JsonCalls::Call& call : tests.calls) {
+    Value accepted = Value::list_of({call.expected});
+    if (call.also_accepted) accepted.items.push_back(*call.also_accepted);
+    check.tests.push_back({.arguments = call.arguments.items, .expected = std::move(accepted)});
+  }
+  check.equality.oracle = [](const Value& got, const Value& accepted) {
+    for (const Value& value : accepted.items) {
+      if (equal(got, value)) return true;
+    }
+    return false;
+  };
+  return check;
+}
+
+std::string differential_entry_point(const Task& task, Oracle oracle, bool reference, std::string& source) {
+  if (oracle != Oracle::not_none) return task.entry_point;
+  // The outputs are match objects: only whether there is one is compared (a program may also say so itself).
+  const std::string own = reference ? "" : "result if isinstance(result, bool) else ";
+  source += "\n\ndef fixpoint_not_none(*arguments):\n    result = " + task.entry_point + "(*arguments)\n    return " + own + "result is not None\n";
+  return "fixpoint_not_none";
+}
+
+namespace {
+
+/// The canonical solution's outputs, in the order of the tests.
+tl::expected<std::vector<Value>, std::string> outputs_of(sandbox::Sandbox& sandbox, const std::string& source, CallCheck check,
+                                                         const sandbox::CheckOptions& options, std::stop_token stop,
+                                                         std::chrono::milliseconds& wall) {
+  if (check.tests.empty()) return std::vector<Value>();
+  std::vector<Value> outputs;
+  check.equality.oracle = [&outputs](const Value& got, const Value&) {
+    outputs.push_back(got);
+    return true;
+  };
+  const auto result = sandbox::check(sandbox, {sandbox::Language::python, source}, check, options, stop);
+  wall += std::chrono::duration_cast<std::chrono::milliseconds>(result.wall);
+  if (result.passed && outputs.size() == check.tests.size()) return outputs;
+  const sandbox::TestResult* failure = result.first_failure();
+  return tl::unexpected("the canonical solution did not answer: " + (!result.error.empty() ? result.error : failure != nullptr ? failure->message : "no reason"));
+}
+
+CallCheck call_check(const std::string& entry_point, const std::vector<Value>& inputs) {
+  CallCheck check{.entry_point = entry_point, .tests = {}};
+  for (const Value& input : inputs) check.tests.push_back({.arguments = input.items});
+  return check;
+}
+
+void expect(CallCheck& check, const Differential& tests, std::vector<Value> outputs) {
+  const std::vector<double> tolerances = effective_tolerances(tests.tolerance, outputs);
+  const bool needs_arguments = tests.oracle == Oracle::polynomial_zero || tests.oracle == Oracle::pyramid_surface || tests.oracle == Oracle::padded_digit_distance;
+  for (std::size_t i = 0; i < check.tests.size(); ++i) {
+    Value arguments = needs_arguments ? Value::list_of(check.tests[i].arguments) : Value();
+    check.tests[i].expected = pack({std::move(arguments), std::move(outputs[i]), tolerances[i]});
+  }
+  check.equality.oracle = [oracle = tests.oracle](const Value& got, const Value& packed) { return accepts_packed(oracle, got, packed); };
+}
+
+}  // namespace
+
+tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
+                                                                  const sandbox::Limits& limits, std::stop_token stop) {
+  std::string reference = task.reference;
+  const std::string reference_entry = differential_entry_point(task, tests.oracle, true, reference);
+  std::string unused;
+  const std::string entry = differential_entry_point(task, tests.oracle, false, unused);
+  const sandbox::CheckOptions options{.limits = limits, .call_wall = limits.wall};
+  DifferentialChecks out{call_check(entry, tests.base), call_check(entry, tests.plus)};
+  auto base = outputs_of(sandbox, reference, call_check(reference_entry, tests.base), options, stop, out.reference_wall);
+  if (!base) return tl::unexpected(base.error());
+  auto plus = outputs_of(sandbox, reference, call_check(reference_entry, tests.plus), options, stop, out.reference_wall);
+  if (!plus) return tl::unexpected(plus.error());
+  expect(out.base, tests, *std::move(base));
+  expect(out.plus, tests, *std::move(plus));
+  return out;
+}
+
+}  // namespace fixpoint::evals::detail

@@ -1,0 +1,194 @@
+#include "evals/runner.h"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <thread>
+
+namespace fixpoint::evals {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+
+class Run {
+ public:
+  Run(const Benchmark& benchmark, Source& source, Judge& judge, const RunOptions& options, const OnRecord& on_record)
+      : benchmark_(benchmark), source_(source), judge_(judge), options_(options), on_record_(on_record), records_(source.candidates().size()) {
+    progress_.total = records_.size();
+  }
+
+  RunResult all(std::stop_token stop) {
+    take_over_done();
+    {
+      std::vector<std::jthread> workers;
+      const std::size_t count = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(options_.workers, 1)), 1, std::max<std::size_t>(records_.size(), 1));
+      for (std::size_t i = 0; i < count; ++i) workers.emplace_back([this, stop] { work(stop); });
+    }
+    for (std::size_t i = 0; i < records_.size() && !halted(stop); ++i) {
+      if (records_[i] && records_[i]->repeat_due) repeat(i, stop);
+    }
+    return result();
+  }
+
+ private:
+  [[nodiscard]] bool halted(const std::stop_token& stop) const { return stop.stop_requested() || failed_; }
+
+  void take_over_done() {
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      const auto found = options_.done.find(source_.candidates()[i].key);
+      if (found == options_.done.end()) continue;
+      records_[i] = found->second;
+      ++progress_.resumed;
+      count(*records_[i]);
+    }
+  }
+
+  void work(const std::stop_token& stop) {
+    while (!halted(stop)) {
+      const std::size_t next = next_++;
+      if (next >= records_.size()) return;
+      if (records_[next]) continue;  // resumed; no other thread writes this element
+      auto record = judged(next, stop);
+      // A verdict that a stop request cut short is none.
+      if (stop.stop_requested()) return;
+      if (record) finish(next, *std::move(record));
+    }
+  }
+
+  std::optional<Record> judged(std::size_t index, const std::stop_token& stop) {
+    const Candidate& candidate = source_.candidates()[index];
+    const Clock::time_point start = Clock::now();
+    auto answer = source_.answer(index, stop);
+    if (!answer) {
+      fail(answer.error());
+      return std::nullopt;
+    }
+    Record record;
+    record.key = candidate.key;
+    record.task = benchmark_.tasks[candidate.task].id;
+    record.index = candidate.task;
+    record.sample = candidate.sample;
+    record.program = answer->program.source;
+    record.closed = answer->program.closed;
+    record.best = answer->best;
+    record.ended = answer->ended;
+    record.attempts = std::move(answer->attempts);
+    judge_attempts(record, answer->programs, stop);
+    record.judgement = judge_patiently(candidate.task, answer->program, stop);
+    if (record.best) {
+      const Attempt& best = record.attempts[*record.best];
+      record.has_visible = best.visible_tests > 0;
+      record.visible_passed = record.has_visible && best.visible_passed == best.visible_tests;
+    } else if (const auto visible = judge_.judge_visible(candidate.task, answer->program, stop)) {
+      record.has_visible = true;
+      record.visible_passed = visible->passed();
+    }
+    record.repeat_due = record.judgement.outcome == Outcome::time_limit;
+    record.wall_seconds = seconds_since(start);
+    return record;
+  }
+
+  /// Each different program of a session once.
+  void judge_attempts(Record& record, const std::vector<Program>& programs, const std::stop_token& stop) {
+    std::map<std::string, Outcome> seen;
+    for (std::size_t i = 0; i < record.attempts.size() && i < programs.size(); ++i) {
+      if (record.attempts[i].program.empty()) continue;
+      const auto [found, is_new] = seen.try_emplace(programs[i].source, Outcome::not_judged);
+      if (is_new) found->second = judge_patiently(record.index, programs[i], stop).outcome;
+      record.attempts[i].outcome = found->second;
+      record.attempts[i].passed = found->second == Outcome::passed;
+    }
+  }
+
+  /// A sandbox that failed is asked once more.
+  Judgement judge_patiently(std::size_t task, const Program& program, const std::stop_token& stop) {
+    Judgement judgement = judge_.judge(task, program, stop);
+    if (judgement.outcome == Outcome::not_judged && !stop.stop_requested()) judgement = judge_.judge(task, program, stop);
+    return judgement;
+  }
+
+  void repeat(std::size_t index, const std::stop_token& stop) {
+    Record record = *records_[index];
+    const Clock::time_point start = Clock::now();
+    const Outcome before = record.judgement.outcome;
+    record.judgement = judge_patiently(record.index, {record.program, record.closed}, stop);
+    if (stop.stop_requested()) return;
+    record.repeat_due = false;
+    record.repeated = true;
+    record.wall_seconds += seconds_since(start);
+    for (Attempt& attempt : record.attempts) {
+      if (!record.best || attempt.program != record.attempts[*record.best].program || attempt.outcome != before) continue;
+      attempt.outcome = record.judgement.outcome;
+      attempt.passed = record.judgement.passed();
+    }
+    const std::scoped_lock lock(mutex_);
+    --progress_.to_repeat;
+    if (record.judgement.passed()) ++progress_.passed;
+    records_[index] = std::move(record);
+    progress_.seconds = seconds_since(start_);
+    on_record_(*records_[index], progress_);
+  }
+
+  void finish(std::size_t index, Record record) {
+    const std::scoped_lock lock(mutex_);
+    count(record);
+    records_[index] = std::move(record);
+    progress_.seconds = seconds_since(start_);
+    on_record_(*records_[index], progress_);
+  }
+
+  void count(const Record& record) {
+    ++progress_.done;
+    if (record.repeat_due) ++progress_.to_repeat;
+    if (record.judgement.passed()) ++progress_.passed;
+    progress_.sandbox_seconds += std::chrono::duration<double>(record.judgement.wall).count();
+    for (const Attempt& attempt : record.attempts) {
+      progress_.prompt_tokens += attempt.prompt_tokens;
+      progress_.cached_tokens += attempt.cached_tokens;
+      progress_.completion_tokens += attempt.completion_tokens;
+    }
+  }
+
+  void fail(const std::string& error) {
+    const std::scoped_lock lock(mutex_);
+    if (error_.empty()) error_ = error;
+    failed_ = true;
+  }
+
+  RunResult result() {
+    RunResult out;
+    out.complete = true;
+    for (std::optional<Record>& record : records_) {
+      if (!record || record->repeat_due) out.complete = false;
+      if (record) out.records.push_back(*std::move(record));
+    }
+    out.error = error_;
+    progress_.seconds = seconds_since(start_);
+    out.progress = progress_;
+    return out;
+  }
+
+  const Benchmark& benchmark_;
+  Source& source_;
+  Judge& judge_;
+  const RunOptions& options_;
+  const OnRecord& on_record_;
+  const Clock::time_point start_ = Clock::now();
+  std::vector<std::optional<Record>> records_;
+  std::atomic<std::size_t> next_ = 0;
+  std::atomic<bool> failed_ = false;
+  std::mutex mutex_;  // guards progress_, error_ and calls of on_record_
+  Progress progress_;
+  std::string error_;
+};
+
+}  // namespace
+
+RunResult run(const Benchmark& benchmark, Source& source, Judge& judge, const RunOptions& options, const OnRecord& on_record, std::stop_token stop) {
+  return Run(benchmark, source, judge, options, on_record).all(stop);
+}
+
+}  // namespace fixpoint::evals

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "evals/record.h"
+#include "evals/score.h"
+
+namespace fixpoint::evals {
+
+/// The numbers of a run, all from its records.
+struct Summary {
+  std::int64_t tasks = 0;
+  std::int64_t passed = 0;            // tasks of which at least one program passes
+  std::int64_t programs = 0;
+  std::int64_t programs_passed = 0;
+  Interval interval;                  // Wilson, of passed of tasks
+  struct PassAt {
+    double value = 0;
+    Interval interval;                // bootstrap over tasks
+  };
+  std::map<std::int64_t, PassAt> pass_at;       // for each k that every task has samples for
+  std::optional<std::int64_t> base_passed;      // programs; benchmarks with base and plus tests
+  std::vector<std::int64_t> pass_by_round;      // of sessions (first sample of each task); one element for stored programs
+  std::int64_t with_visible = 0;
+  std::int64_t visible_but_not_hidden = 0;      // first samples
+  std::map<std::string, std::int64_t> outcomes;
+  std::map<std::string, std::int64_t> levels;
+  std::int64_t repeated = 0;                    // timeouts that were judged again, alone
+  std::int64_t prompt_tokens = 0;
+  std::int64_t cached_tokens = 0;
+  std::int64_t completion_tokens = 0;
+  double sandbox_seconds = 0;                   // wall time of jails
+  double cpu_seconds = 0;
+  double program_seconds = 0;                   // sum of the records' wall time
+  double seconds = 0;                           // of the run; set by the caller
+  std::vector<CurvePoint> tokens_curve;         // of sessions
+  std::vector<CurvePoint> resampling_curve;     // of runs with several samples of one draft each
+  std::string verdict_digest;
+};
+
+[[nodiscard]] Summary summarise(const std::vector<Record>& records);
+
+/// The scores' view of each task's first sample, in order.
+[[nodiscard]] std::vector<TaskScore> session_scores(const std::vector<Record>& records);
+
+/// One object for machines: tasks, passed, pass_by_round, seconds and the rest.
+[[nodiscard]] std::string to_json(const Summary& summary, const RunInfo& info);
+
+/// One screen for people.
+[[nodiscard]] std::string to_text(const Summary& summary, const RunInfo& info);
+
+/// "82.9 %"
+[[nodiscard]] std::string percent(double share);
+
+}  // namespace fixpoint::evals
