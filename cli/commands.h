@@ -16,5 +16,7 @@ void add_model_command(CLI::App& app, Run& run);
 void add_bench_command(CLI::App& app, Run& run);
 void add_sandbox_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);
+void add_eval_command(CLI::App& app, Run& run);
+void add_data_command(CLI::App& app, Run& run);
 
 }  // namespace fixpoint::cli

@@ -14,6 +14,8 @@ int main(int argc, char** argv) {
   add_bench_command(app, run);
   add_sandbox_command(app, run);
   add_doctor_command(app, run);
+  add_eval_command(app, run);
+  add_data_command(app, run);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -107,4 +107,7 @@ struct Benchmark {
 /// The same from bytes that stand for `file`.
 [[nodiscard]] tl::expected<Benchmark, DataError> parse_benchmark(std::string_view bytes, const std::filesystem::path& file);
 
+/// SHA-256 (hex) of a file's bytes; empty where it can't be read.
+[[nodiscard]] std::string sha256_of_file(const std::filesystem::path& file);
+
 }  // namespace fixpoint::evals
