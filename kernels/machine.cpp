@@ -22,7 +22,8 @@ using Loop = float (*)(std::int64_t rounds);
 constexpr int kChains = 20;
 
 float fma_portable(std::int64_t rounds) {
-  float sum[kChains] = {};
+  float sum[kChains];
+  for (int c = 0; c < kChains; ++c) sum[c] = static_cast<float>(c);
   for (std::int64_t i = 0; i < rounds; ++i) {
     for (float& s : sum) s = s * 0.999F + 0.001F;
   }
@@ -32,6 +33,8 @@ float fma_portable(std::int64_t rounds) {
 }
 
 #if defined(__x86_64__)
+// As assembly, because a compiler would compute twenty equal chains once, and g++ 12 surrounds the intrinsics of the dot
+// products with register moves.
 __attribute__((target("avx2,fma"))) float fma_avx2(std::int64_t rounds) {
   constexpr int kSums = 12;
   __m256 sum[kSums];
@@ -40,7 +43,7 @@ __attribute__((target("avx2,fma"))) float fma_avx2(std::int64_t rounds) {
   const __m256 a = _mm256_set1_ps(0.999F);
   for (std::int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 12
-    for (int c = 0; c < kSums; ++c) sum[c] = _mm256_fmadd_ps(sum[c], a, a);
+    for (int c = 0; c < kSums; ++c) __asm__("vfmadd231ps %1, %1, %0" : "+x"(sum[c]) : "x"(a));
   }
 #pragma GCC unroll 12
   for (int c = 1; c < kSums; ++c) sum[0] = _mm256_add_ps(sum[0], sum[c]);
@@ -54,14 +57,13 @@ __attribute__((target("avx512f"))) float fma_avx512(std::int64_t rounds) {
   const __m512 a = _mm512_set1_ps(0.999F);
   for (std::int64_t i = 0; i < rounds; ++i) {
 #pragma GCC unroll 20
-    for (int c = 0; c < kChains; ++c) sum[c] = _mm512_fmadd_ps(sum[c], a, a);
+    for (int c = 0; c < kChains; ++c) __asm__("vfmadd231ps %1, %1, %0" : "+v"(sum[c]) : "v"(a));
   }
 #pragma GCC unroll 20
   for (int c = 1; c < kChains; ++c) sum[0] = _mm512_add_ps(sum[0], sum[c]);
   return _mm512_cvtss_f32(sum[0]);
 }
 
-// The dot products are written as assembly: g++ 12 surrounds the intrinsics with register moves.
 __attribute__((target("avx512f,avx512bf16"))) float bf16_avx512(std::int64_t rounds) {
   __m512 sum[kChains];
 #pragma GCC unroll 20

@@ -146,6 +146,8 @@ struct BlockTile {
   static constexpr int kTogether = kRows < 4 ? kRows : 4;  // rows whose dot products are interleaved
   static_assert(kRows % kTogether == 0 || kRows % 2 == 0);
 
+  static constexpr int kPrefetchBytes = 2048;
+
   F acc[kRows];
 
   [[gnu::always_inline]] static I start(const QuantBlock& x) {
@@ -217,6 +219,11 @@ struct BlockTile {
     for (std::int64_t h = 0; h < headers; ++h, scales += kLayout.scale_bytes) {
       const typename Format::Header header = Format::header(scales);
       for (int b = 0; b < Format::kBlocks; ++b, panel += kLayout.code_bytes, x += kRows) {
+        // The dot products of many rows fill the window in which the processor would find the next loads by itself.
+#pragma GCC unroll 8
+        for (int line = 0; line < kLayout.code_bytes; line += 64) {
+          __builtin_prefetch(panel + kPrefetchBytes + line);
+        }
         add_block(panel, Format::scales(header, scales, b), x);
       }
     }

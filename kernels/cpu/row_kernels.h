@@ -85,7 +85,8 @@ void swiglu_row(const float* gate, const float* up, float* out, std::int64_t n) 
   const F one = S::set(1.0F);
   for_lanes(n, [&](std::int64_t i, int lanes) {
     const F g = load_up_to<S>(gate + i, lanes);
-    const F silu = S::div(g, S::add(one, exp_lanes<S>(S::sub(S::zero(), g))));
+    // Bounded, because the exponential is: g / e^-g vanishes. A NaN passes (max returns its second operand).
+    const F silu = S::div(S::max(S::set(-88.0F), g), S::add(one, exp_lanes<S>(S::sub(S::zero(), g))));
     store_up_to<S>(out + i, S::mul(silu, load_up_to<S>(up + i, lanes)), lanes);
   });
 }

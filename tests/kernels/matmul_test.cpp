@@ -37,9 +37,9 @@ TEST_P(MatmulTest, MatchesTheReferenceForEveryTypeAndManyShapes) {
   Random random(1);
   for (const DType type : kTypes) {
     const std::int64_t block = traits(type).block_elements;
-    for (const std::int64_t wanted : {20, 896, 688, 1536}) {
+    for (const std::int64_t wanted : {20, 896, 688}) {
       const std::int64_t cols = (wanted + block - 1) / block * block;
-      for (const std::int64_t n : {1, 2, 3, 5, 7, 9, 13, 16, 17, 33, 70}) {
+      for (const std::int64_t n : {1, 2, 3, 5, 9, 13, 17, 40}) {
         const std::int64_t rows = random.between(1, 70);
         HostMatrix w(type, rows, cols, random);
         Floats x = random.normal(n * cols);

@@ -46,6 +46,37 @@ TEST(QuantTest, RoundTripErrorFitsTheTypesBits) {
   EXPECT_LT(round_trip_error(DType::q4_k), 1e-1);
 }
 
+struct Golden {
+  DType type;
+  std::vector<std::uint8_t> block;
+  std::vector<float> values;
+};
+
+TEST(QuantTest, BlocksDecodeAsAnIndependentReaderDecodesThem) {
+  const std::vector<Golden> goldens = {
+#include "tests/kernels/goldens/goldens.inc"
+  };
+  ASSERT_EQ(goldens.size(), 8U);
+  for (const Golden& golden : goldens) {
+    ASSERT_EQ(static_cast<std::int64_t>(golden.block.size()), traits(golden.type).block_bytes);
+    const auto n = static_cast<std::int64_t>(golden.values.size());
+    ASSERT_EQ(n, traits(golden.type).block_elements);
+    std::vector<float> values(golden.values.size());
+    dequantize_row(golden.type, reinterpret_cast<const std::byte*>(golden.block.data()), values.data(), n);
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      EXPECT_NEAR(values[i], golden.values[i], 1e-6F * (1.0F + std::fabs(golden.values[i])))
+          << traits(golden.type).name << " value " << i;
+    }
+  }
+}
+
+TEST(QuantTest, RefusesPartsOfABlock) {
+  std::vector<std::byte> bytes(64);
+  std::vector<float> values(64);
+  EXPECT_THROW(dequantize_row(DType::q4_0, bytes.data(), values.data(), 31), std::invalid_argument);
+  EXPECT_THROW(quantize_row(DType::q4_k, values.data(), bytes.data(), 64), std::invalid_argument);
+}
+
 TEST(HalfTest, EveryF16SurvivesARoundTrip) {
   for (std::uint32_t bits = 0; bits < 65536; ++bits) {
     const auto h = static_cast<std::uint16_t>(bits);
