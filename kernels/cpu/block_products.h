@@ -207,15 +207,23 @@ struct BlockTile {
     if constexpr (kRows % kTogether != 0) add_rows<kRows % kTogether>(w, s, x, kRows - kRows % kTogether);
   }
 
-  [[gnu::always_inline]] void run(const std::byte* panel, const PanelProduct& c) {
+  [[gnu::always_inline]] static int lanes(const PanelProduct& c, std::int64_t panel) {
+    return panel + 1 == c.num_panels ? c.last_lanes : kLanes;
+  }
+
+  [[gnu::always_inline]] void run(const PanelProduct& c, std::int64_t index) {
     constexpr PanelLayout kLayout = panel_layout(Format::kType);
-    const std::int64_t headers = c.cols / kLayout.block_cols;
-    const std::byte* scales = panel + c.cols / 32 * kLayout.code_bytes;
-    const auto* x = reinterpret_cast<const QuantBlock*>(c.x);
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
-      acc[r] = S::zero();
+      const float* before = c.out + r * c.out_stride + index * kLanes;
+      acc[r] = c.first_col > 0 && r < c.valid_rows ? S::load_some(before, lanes(c, index)) : S::zero();
     }
+    const std::byte* start = c.panels + index * c.panel_bytes;
+    const std::byte* panel = start + c.first_col / 32 * kLayout.code_bytes;
+    const std::byte* scales =
+        start + c.cols / 32 * kLayout.code_bytes + c.first_col / kLayout.block_cols * kLayout.scale_bytes;
+    const auto* x = reinterpret_cast<const QuantBlock*>(c.x) + c.first_col / 32 * kRows;
+    const std::int64_t headers = (c.end_col - c.first_col) / kLayout.block_cols;
     for (std::int64_t h = 0; h < headers; ++h, scales += kLayout.scale_bytes) {
       const typename Format::Header header = Format::header(scales);
       for (int b = 0; b < Format::kBlocks; ++b, panel += kLayout.code_bytes, x += kRows) {
@@ -231,13 +239,14 @@ struct BlockTile {
 
   [[gnu::always_inline]] void store(const PanelProduct& c, std::int64_t panel) const {
     const std::int64_t column = panel * kLanes;
-    const int lanes = panel + 1 == c.num_panels ? c.last_lanes : kLanes;
-    const F bias = c.bias != nullptr ? S::load_some(c.bias + column, lanes) : S::zero();
+    const int width = lanes(c, panel);
+    const bool with_bias = c.bias != nullptr && c.end_col == c.cols;
+    const F bias = with_bias ? S::load_some(c.bias + column, width) : S::zero();
 #pragma GCC unroll 16
     for (int r = 0; r < kRows; ++r) {
       if (r < c.valid_rows) {
-        const F value = c.bias != nullptr ? S::add(acc[r], bias) : acc[r];
-        S::store_some(c.out + r * c.out_stride + column, value, lanes);
+        const F value = with_bias ? S::add(acc[r], bias) : acc[r];
+        S::store_some(c.out + r * c.out_stride + column, value, width);
       }
     }
   }
@@ -247,7 +256,7 @@ template <class Format, int kRows>
 void block_product(const PanelProduct& c) {
   for (std::int64_t panel = 0; panel < c.num_panels; ++panel) {
     BlockTile<Format, kRows> tile;
-    tile.run(c.panels + panel * c.panel_bytes, c);
+    tile.run(c, panel);
     tile.store(c, panel);
   }
 }

@@ -12,6 +12,7 @@ namespace fixpoint::kernels::cpu {
 
 constexpr int kLanes = 16;
 constexpr std::size_t kNumDTypes = 11;
+constexpr std::int64_t kColumnStep = 256;  ///< a whole number of blocks of every type
 
 /// How the rows that a weight is multiplied with are stored. A tile of R rows is [cols / 16][R][16] words for `f32` and
 /// [cols / 32][R][16] words of two values for `bf16_pairs` (zeros past the columns), [cols / 32][R] QuantBlocks for `q8`.
@@ -38,18 +39,22 @@ struct RowTile {
   std::byte* to;
 };
 
-/// Consecutive panels of one matrix times one tile of rows. A panel holds sixteen outputs.
+/// Consecutive panels of one matrix times one tile of rows, for the columns first_col .. end_col: where first_col is not
+/// 0 the sums go on from what `out` holds, so that a result has the same bits however its columns are cut. A panel
+/// holds sixteen outputs.
 struct PanelProduct {
   const std::byte* panels;
   std::int64_t panel_bytes;
   std::int64_t num_panels;
   std::int64_t cols;
-  const std::byte* x;
+  std::int64_t first_col;  ///< a multiple of kColumnStep
+  std::int64_t end_col;    ///< the same, or cols
+  const std::byte* x;      ///< the whole tile, from column 0
   int valid_rows;
   int last_lanes;  ///< outputs of the last panel that exist
   float* out;      ///< first output of the first row
   std::int64_t out_stride;
-  const float* bias;  ///< of the first output, or null
+  const float* bias;  ///< of the first output, or null; added with the last column
 };
 
 /// The products of one weight type, for several numbers of rows: `sizes` ascends and ends with 0.

@@ -37,6 +37,8 @@ struct PlainTile {
   using F = typename S::F;
   using Word = typename W::Word;
 
+  static constexpr int kPrefetchBytes = 1024;
+
   F acc[kPanels][kRows];
 
   // `x` points at word `u` of the first row, `w` at word `u` of the first panel.
@@ -56,19 +58,36 @@ struct PlainTile {
     }
   }
 
-  [[gnu::always_inline]] void run(const std::byte* w, const PanelProduct& c) {
+  [[gnu::always_inline]] static int lanes(const PanelProduct& c, std::int64_t panel) {
+    return panel + 1 == c.num_panels ? c.last_lanes : kLanes;
+  }
+
+  [[gnu::always_inline]] void start(const PanelProduct& c, std::int64_t panel) {
 #pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
-        acc[p][r] = S::zero();
+        const float* before = c.out + r * c.out_stride + (panel + p) * kLanes;
+        acc[p][r] = c.first_col > 0 && r < c.valid_rows ? S::load_some(before, lanes(c, panel + p)) : S::zero();
       }
     }
-    const std::int64_t words = (c.cols + W::kColumns - 1) / W::kColumns;
-    const Word* x = reinterpret_cast<const Word*>(c.x);
-    std::int64_t left = words;
+  }
+
+  [[gnu::always_inline]] void run(const PanelProduct& c, std::int64_t panel) {
+    start(c, panel);
+    const std::int64_t first = c.first_col / W::kColumns;
+    const std::byte* w = c.panels + panel * c.panel_bytes + first * W::kWordBytes;
+    const Word* x = reinterpret_cast<const Word*>(c.x) + first * kRows;
+    std::int64_t left = (c.end_col - c.first_col + W::kColumns - 1) / W::kColumns;
     for (; left >= kLanes; left -= kLanes) {
       for (int quarter = 0; quarter < 4; ++quarter) {
+#pragma GCC unroll 16
+        for (int p = 0; p < kPanels; ++p) {
+#pragma GCC unroll 4
+          for (int line = 0; line < 4 * W::kWordBytes; line += 64) {
+            __builtin_prefetch(w + p * c.panel_bytes + kPrefetchBytes + line);
+          }
+        }
 #pragma GCC unroll 16
         for (int j = 0; j < 4; ++j) {
           step(w + j * W::kWordBytes, c.panel_bytes, x + j);
@@ -85,13 +104,14 @@ struct PlainTile {
 #pragma GCC unroll 16
     for (int p = 0; p < kPanels; ++p) {
       const std::int64_t column = (panel + p) * kLanes;
-      const int lanes = panel + p + 1 == c.num_panels ? c.last_lanes : kLanes;
-      const F bias = c.bias != nullptr ? S::load_some(c.bias + column, lanes) : S::zero();
+      const int width = lanes(c, panel + p);
+      const bool with_bias = c.bias != nullptr && c.end_col == c.cols;
+      const F bias = with_bias ? S::load_some(c.bias + column, width) : S::zero();
 #pragma GCC unroll 16
       for (int r = 0; r < kRows; ++r) {
         if (r < c.valid_rows) {
-          const F value = c.bias != nullptr ? S::add(acc[p][r], bias) : acc[p][r];
-          S::store_some(c.out + r * c.out_stride + column, value, lanes);
+          const F value = with_bias ? S::add(acc[p][r], bias) : acc[p][r];
+          S::store_some(c.out + r * c.out_stride + column, value, width);
         }
       }
     }
@@ -103,12 +123,12 @@ void plain_product(const PanelProduct& c) {
   std::int64_t panel = 0;
   for (; panel + kPanels <= c.num_panels; panel += kPanels) {
     PlainTile<W, kRows, kPanels> tile;
-    tile.run(c.panels + panel * c.panel_bytes, c);
+    tile.run(c, panel);
     tile.store(c, panel);
   }
   for (; panel < c.num_panels; ++panel) {
     PlainTile<W, kRows, 1> tile;
-    tile.run(c.panels + panel * c.panel_bytes, c);
+    tile.run(c, panel);
     tile.store(c, panel);
   }
 }

@@ -5,11 +5,15 @@
 namespace fixpoint::kernels::cpu {
 namespace {
 
-// What a group of panels may take of the second-level cache when many rows pass by.
+// What a group of panels may take of the second-level cache while rows pass by, and a tile of rows of the first.
 constexpr std::int64_t kGroupBytes = 192 << 10;
+constexpr std::int64_t kTileBytes = 24 << 10;
 // Enough groups that threads finish together.
-constexpr std::int64_t kGroupsPerThread = 8;
+constexpr std::int64_t kGroupsPerThread = 6;
+// With few rows a group is handed out for this much weight memory at least.
 constexpr std::int64_t kSmallestGroupBytes = 16 << 10;
+// Kernels of plain types take two or four panels at a time.
+constexpr std::int64_t kPanelsTogether = 4;
 
 std::int64_t row_form_bytes(RowForm form, std::int64_t cols) {
   switch (form) {
@@ -18,6 +22,14 @@ std::int64_t row_form_bytes(RowForm form, std::int64_t cols) {
     case RowForm::q8: return cols / 32 * static_cast<std::int64_t>(sizeof(QuantBlock));
   }
   return 0;
+}
+
+// Columns that a group is multiplied with before the next ones; all of them when there is one tile of rows.
+std::int64_t columns_together(RowForm form, int tile_rows, std::int64_t cols, std::int64_t rows) {
+  if (rows <= tile_rows) return cols;
+  const std::int64_t fit = cols * kTileBytes / std::max<std::int64_t>(1, tile_rows * row_form_bytes(form, cols));
+  const std::int64_t parts = (cols + std::max(fit, kColumnStep) - 1) / std::max(fit, kColumnStep);
+  return ((cols + parts - 1) / parts + kColumnStep - 1) / kColumnStep * kColumnStep;
 }
 
 }  // namespace
@@ -38,13 +50,15 @@ void Products::multiply(const Tensor& x, const PackedWeight& w, const float* bia
 void Products::plan_groups(const PackedWeight& w, std::int64_t rows) {
   groups_.clear();
   const std::int64_t wanted = kGroupsPerThread * team_.size();
-  const std::int64_t even = w.bytes() / wanted;
-  const std::int64_t bytes = std::clamp(even, std::min(kSmallestGroupBytes / rows, kGroupBytes), kGroupBytes);
   for (const PackedPart& part : w.parts()) {
-    std::int64_t panels = std::max<std::int64_t>(1, bytes / part.panel_bytes);
-    if (panels > 4) panels = panels / 4 * 4;  // kernels take up to four panels at a time
+    const RowForm form = table_.products[static_cast<std::size_t>(part.type)].form;
+    const std::int64_t columns = columns_together(form, forms_[static_cast<std::size_t>(form)].tiles.front().rows, w.cols(), rows);
+    const std::int64_t bytes = std::max<std::int64_t>(1, part.panel_bytes * columns / w.cols());
+    std::int64_t panels = std::min(kGroupBytes / bytes, part.num_panels / wanted);
+    panels = std::max({panels, kSmallestGroupBytes / bytes / rows, std::int64_t{1}});
+    if (form != RowForm::q8) panels = (panels + kPanelsTogether - 1) / kPanelsTogether * kPanelsTogether;
     for (std::int64_t p = 0; p < part.num_panels; p += panels) {
-      groups_.push_back({&part, p, std::min(panels, part.num_panels - p)});
+      groups_.push_back({&part, p, std::min(panels, part.num_panels - p), columns});
     }
   }
 }
@@ -92,11 +106,14 @@ void Products::multiply_group(const Group& group, const float* bias, std::int64_
   call.last_lanes = part.lanes(group.first_panel + group.num_panels - 1);
   call.out_stride = out.row_stride;
   call.bias = bias != nullptr ? bias + first_output : nullptr;
-  for (const Tile& tile : form.tiles) {
-    call.x = form.data + tile.offset;
-    call.valid_rows = tile.valid_rows;
-    call.out = out.row(tile.first_row) + first_output;
-    kernels.kernels[static_cast<std::size_t>(tile.kernel)](call);
+  for (call.first_col = 0; call.first_col < cols; call.first_col = call.end_col) {
+    call.end_col = std::min(cols, call.first_col + group.columns);
+    for (const Tile& tile : form.tiles) {
+      call.x = form.data + tile.offset;
+      call.valid_rows = tile.valid_rows;
+      call.out = out.row(tile.first_row) + first_output;
+      kernels.kernels[static_cast<std::size_t>(tile.kernel)](call);
+    }
   }
 }
 

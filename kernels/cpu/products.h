@@ -12,7 +12,8 @@
 namespace fixpoint::kernels::cpu {
 
 /// Matrix products with packed weights: brings the rows of x into the forms that the weight's types need, once, then
-/// hands out groups of panels; a group goes past all rows while it is in the cache.
+/// hands out groups of panels; a group goes past all rows while it is in the cache, some columns at a time, so that the
+/// rows' part stays close too.
 class Products {
  public:
   Products(const KernelTable& table, ThreadTeam& team) : table_(table), team_(team) {}
@@ -38,6 +39,7 @@ class Products {
     const PackedPart* part;
     std::int64_t first_panel;
     std::int64_t num_panels;
+    std::int64_t columns;  ///< taken together
   };
 
   void plan_groups(const PackedWeight& w, std::int64_t rows);
