@@ -28,6 +28,8 @@ struct Limits {
   std::uint64_t output_bytes = 1ULL << 20;  ///< for stdout and for stderr, each
   std::uint64_t file_bytes = 64ULL << 20;   ///< all files in the run's working and temporary directories together
   std::uint32_t inodes = 8192;
+
+  bool operator==(const Limits&) const = default;
 };
 
 /// One layer of the containment. A verdict lists which ones stood around the run and which ones the host lacks.

@@ -9,8 +9,10 @@
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/compile_cache.h"
 #include "sandbox/detail/launcher.h"
+#include "sandbox/detail/node_workers.h"
 #include "sandbox/detail/probing.h"
 #include "sandbox/detail/seccomp_filter.h"
+#include "sandbox/detail/zygote/warm_start.h"
 
 namespace fixpoint::sandbox {
 
@@ -40,12 +42,15 @@ tl::expected<std::vector<Frame>, StartError> introduction(const Toolchains& tool
     frames.emplace_back(std::move(frame));
   }
   for (const Toolchain& tool : toolchains.found) {
-    frames.emplace_back(detail::TemplateFrame{run_template(tool.language), tool.run_roots});
+    detail::TemplateFrame root{run_template(tool.language), tool.run_roots, {}, {}, {}};
+    if (options.warm && tool.language == Language::python) detail::add_python_zygote(tool, root);
+    if (options.warm && tool.language == Language::javascript) detail::add_node_worker(root);
+    frames.emplace_back(std::move(root));
     if (!tool.compile.empty()) {
-      frames.emplace_back(detail::TemplateFrame{compile_template(tool.language), tool.compile_roots});
+      frames.emplace_back(detail::TemplateFrame{compile_template(tool.language), tool.compile_roots, {}, {}, {}});
     }
   }
-  frames.emplace_back(detail::TemplateFrame{detail::kProbeTemplate, {}});
+  frames.emplace_back(detail::TemplateFrame{detail::kProbeTemplate, {}, {}, {}, {}});
   return frames;
 }
 
@@ -90,12 +95,14 @@ class Sandbox::Impl {
   std::shared_ptr<const detail::Compiled> compile(const Job& job, const Toolchain& tool, std::stop_token stop,
                                                   Verdict& verdict);
   LaunchFrame base_frame(const Job& job, const Toolchain& tool, const Limits& limits) const;
+  LaunchFrame worker_frame(const Job& job, const Toolchain& tool) const;
   detail::MonitorOptions monitor_options(const Limits& limits, std::string_view input, Overflow overflow) const;
 
   const Options options_;
   const Toolchains toolchains_;
   detail::BrokerProcess broker_;
   detail::CompileCache cache_;
+  detail::NodeWorkers workers_;
   Protections protections_;
   std::vector<Probe> probes_;
   std::mutex mutex_;
@@ -151,6 +158,14 @@ LaunchFrame Sandbox::Impl::base_frame(const Job& job, const Toolchain& tool, con
   if (!protections_.has(Protection::cgroup_memory) && tool.memory_floor_bytes == 0 && job.compile_flags.empty()) {
     frame.flags |= LaunchFrame::limit_address_space;
   }
+  return frame;
+}
+
+LaunchFrame Sandbox::Impl::worker_frame(const Job& job, const Toolchain& tool) const {
+  LaunchFrame frame = base_frame(job, tool, job.limits);
+  frame.template_id = run_template(job.language);
+  frame.arguments = {tool.run[0], "/.fixpoint/worker.js"};
+  frame.flags |= LaunchFrame::keep_box;
   return frame;
 }
 
@@ -219,10 +234,23 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
   for (const File& file : job.files) {
     if (file.path != tool.artefact) frame.files.push_back({file.path, file.content, file.executable});
   }
+  if (options_.warm && job.start == Start::warm && job.language == Language::python && !job.needs_proc) {
+    frame.flags |= LaunchFrame::fork_zygote;
+    verdict.warm = true;
+  }
   if (!job.collect.empty()) frame.flags |= LaunchFrame::keep_box;
   request.judge = job.judge;
   request.monitor = monitor_options(job.limits, job.input, job.overflow);
-  detail::RunResult result = detail::launch(broker_, std::move(request), std::move(stop));
+  const bool node = options_.warm && job.start == Start::warm && job.language == Language::javascript && !job.judge;
+  std::optional<detail::RunEnds> worker = node ? workers_.take(job) : std::nullopt;
+  detail::RunResult result;
+  if (worker) {
+    verdict.warm = request.monitor.started_ahead = true;
+    result = detail::watch_run(std::move(*worker), request.monitor, std::move(stop));
+  } else {
+    result = detail::launch(broker_, std::move(request), std::move(stop));
+  }
+  if (node) workers_.refill(broker_, worker_frame(job, tool), job.limits);
   verdict.outcome = std::move(result.outcome);
   verdict.standard_output = std::move(result.output);
   verdict.standard_error = std::move(result.errors);

@@ -116,6 +116,7 @@ std::optional<Toolchain> find_node() {
   tool.run = {*program, "main.js"};
   tool.run_roots = joined({library_roots(), {*program, "/usr/share/nodejs", "/usr/lib/nodejs"}});
   tool.environment = usual_environment();
+  tool.needs_proc = true;  // process.memoryUsage() and os.cpus() read it
   tool.memory_floor_bytes = 64ULL << 20;
   tool.process_floor = 16;
   return tool;
@@ -188,7 +189,7 @@ std::optional<Toolchain> find_rust() {
   tool.compile = {*program, "--edition", "2021", "-O", "-C", "linker=" + *linker, "-o", "main", "main.rs"};
   if (home != "/usr") tool.compile_roots.push_back(home.string());
   else tool.compile_roots.emplace_back("/usr/lib/rustlib");
-  tool.needs_proc = false;
+  tool.needs_proc = true;  // the compiler finds its own libraries through /proc/self/exe
   return tool;
 }
 

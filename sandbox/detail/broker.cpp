@@ -30,9 +30,12 @@ namespace {
 
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNetworks = 4;
+/// A zygote is replaced after this many programs.
+constexpr std::uint32_t kForksPerZygote = 1000;
 
 /// A run's init that waits for its job, or has it.
 struct LiveCell {
+  pid_t pid = 0;
   std::uint32_t template_id = 0;
   bool proc = false;
   unsigned slot = 0;
@@ -41,6 +44,16 @@ struct LiveCell {
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
   CgroupLeaf leaf;
+  pid_t zygote = 0;  ///< whose fork the program is
+};
+
+/// An interpreter that waits, prepared, in a template's root.
+struct Zygote {
+  std::uint32_t template_id = 0;
+  UniqueFd socket;
+  std::uint32_t forks = 0;
+  bool retired = false;  ///< gets no more work; leaves when its last program has ended
+  std::uint32_t alive = 0;
 };
 
 class Broker {
@@ -56,10 +69,15 @@ class Broker {
   void handle(ProbesFrame&&) {}  // only ever sent by a broker
   void handle(TemplateFrame frame);
   void handle(PolicyFrame frame);
-  void launch(const LaunchFrame& frame, Message& message);
+  void launch(LaunchFrame frame, Message& message);
   tl::expected<pid_t, Failure> take_cell(std::uint32_t template_id, bool proc);
   tl::expected<pid_t, Failure> make_cell(std::uint32_t template_id, bool proc);
   Failure hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message);
+  Failure fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link);
+  pid_t take_zygote(const LaunchFrame& frame);
+  pid_t start_zygote(const TemplateFrame& frame, std::uint32_t policy);
+  void take_zygote_message(pid_t pid, Zygote& zygote);
+  void zygote_ended(pid_t pid);
   bool refill();
   void reap();
   void account(LiveCell& cell);
@@ -77,6 +95,9 @@ class Broker {
   NetworkPool networks_;
   CgroupTree cgroups_;
   std::map<pid_t, LiveCell> cells_;
+  std::map<pid_t, Zygote> zygotes_;
+  std::map<pid_t, pid_t> programs_;  ///< zygote's child to the run's init
+  std::map<std::uint32_t, int> zygote_failures_;
   std::vector<unsigned> free_slots_;
   unsigned next_slot_ = 0;
   std::optional<std::pair<std::uint32_t, bool>> last_template_;
@@ -101,6 +122,8 @@ void Broker::send_failure(int socket, Failure failure) {
 void Broker::handle(HelloFrame frame) {
   ready_cells_ = frame.ready_cells;
   host_ = Host::prepare(frame.without);
+  // Not earlier: an undumpable process may not write its own id maps.
+  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   cgroups_ = CgroupTree(host_.cgroup_wish);
   const ProbesFrame probes = host_.probes(cgroups_, networks_);
   if (!send_frame(control_.get(), encode(probes), {})) open_ = false;
@@ -116,7 +139,8 @@ void Broker::handle(PolicyFrame frame) {
 tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool proc) {
   UniqueFd& mounts = templates_[template_id];
   if (!mounts.valid()) {
-    RootTemplate built = build_root(template_frames_[template_id].roots, host_.user_namespace);
+    const TemplateFrame& frame = template_frames_[template_id];
+    RootTemplate built = build_root(frame.roots, frame.files, host_.user_namespace);
     if (built.failure) return tl::unexpected(built.failure);
     mounts = std::move(built.mount_namespace);
   }
@@ -159,6 +183,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   }
   if (pid < 0) return tl::unexpected(Failure{Step::clone_init, errno});
   free_slots_.pop_back();
+  cell.pid = pid;
   cell.socket = std::move(sockets->first);
   cells_.emplace(pid, std::move(cell));
   return pid;
@@ -189,11 +214,116 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   send_report(cell.report.get(), started, handles);
   std::vector<int> descriptors;
   for (const UniqueFd& fd : message.descriptors) descriptors.push_back(fd.get());
+  if (cell.zygote != 0) {
+    std::optional<SocketPair> link = make_socket_pair();
+    if (!link) return {Step::send_to_init, errno};
+    descriptors.push_back(link->first.get());
+    if (!send_frame(cell.socket.get(), message.bytes, descriptors)) return {Step::send_to_init, errno};
+    return fork_program(cell, frame, message, link->second.get());
+  }
   if (!send_frame(cell.socket.get(), message.bytes, descriptors)) return {Step::send_to_init, errno};
   return {};
 }
 
-void Broker::launch(const LaunchFrame& frame, Message& message) {
+Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link) {
+  ForkFrame fork;
+  fork.token = static_cast<std::uint32_t>(cell.pid);
+  fork.change_uid = host_.change_uid ? 1 : 0;
+  fork.uid = host_.first_uid + 2 * cell.slot;
+  fork.nested_user_namespace = host_.user_namespace ? 1 : 0;
+  fork.namespaces = static_cast<std::uint32_t>(CLONE_NEWNS | (host_.clone_flags & ~std::uint64_t{CLONE_NEWPID}) |
+                                               (host_.cgroup_namespace ? CLONE_NEWCGROUP : 0) |
+                                               (host_.network_namespace ? CLONE_NEWNET : 0));
+  fork.landlock_version = static_cast<std::uint32_t>(host_.landlock_version);
+  fork.notify = host_.notify ? 1 : 0;
+  fork.judge = frame.has(LaunchFrame::judge) ? 1 : 0;
+  fork.processes = frame.processes + 1;
+  fork.cpu_milliseconds = frame.cpu_milliseconds;
+  fork.file_bytes = frame.file_bytes;
+  fork.address_space_bytes = frame.has(LaunchFrame::limit_address_space) ? frame.memory_bytes : 0;
+  fork.arguments = frame.arguments;
+  fork.environment = frame.environment;
+  std::vector<int> descriptors{cell.pidfd.get(), link};
+  for (std::size_t i = 0; i < message.descriptors.size(); ++i) {
+    if (i != 3) descriptors.push_back(message.descriptors[i].get());
+  }
+  for (const int procs : cell.leaf.join_later_descriptors()) descriptors.push_back(procs);
+  Zygote& zygote = zygotes_.at(cell.zygote);
+  ++zygote.forks;
+  ++zygote.alive;
+  zygote.retired = zygote.forks >= kForksPerZygote;
+  if (!send_frame(zygote.socket.get(), encode(fork), descriptors)) return {Step::fork_zygote, errno};
+  return {};
+}
+
+pid_t Broker::start_zygote(const TemplateFrame& frame, std::uint32_t policy) {
+  std::optional<SocketPair> sockets = make_socket_pair();
+  if (!sockets) return 0;
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
+    if (::setns(templates_[frame.id].get(), CLONE_NEWNS) != 0) ::_exit(125);
+    ::dup2(sockets->second.get(), 3);
+    ::close_range(4, ~0U, 0);
+    for (int fd = 0; fd < 3; ++fd) ::fcntl(fd, F_SETFD, 0);
+    std::vector<char*> arguments, environment;
+    for (const std::string& word : frame.zygote) arguments.push_back(const_cast<char*>(word.c_str()));
+    for (const std::string& word : frame.environment) environment.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    environment.push_back(nullptr);
+    ::setsid();
+    ::execve(arguments[0], arguments.data(), environment.data());
+    ::_exit(126);
+  }
+  if (pid < 0) return 0;
+  PolicyFrame filter{policy, filters_[policy]};
+  if (!filter.program.empty() && !send_frame(sockets->first.get(), encode(filter), {})) ::kill(pid, SIGKILL);
+  zygotes_.emplace(pid, Zygote{frame.id, std::move(sockets->first), 0, false, 0});
+  return pid;
+}
+
+/// 0 where the template has none, or where it does not live.
+pid_t Broker::take_zygote(const LaunchFrame& frame) {
+  const TemplateFrame& root = template_frames_[frame.template_id];
+  constexpr int kMaxFailures = 3;
+  if (root.zygote.empty() || frame.has(LaunchFrame::mount_proc) || zygote_failures_[root.id] >= kMaxFailures) return 0;
+  for (const auto& [pid, zygote] : zygotes_) {
+    if (zygote.template_id == root.id && !zygote.retired) return pid;
+  }
+  return start_zygote(root, frame.policy_id);
+}
+
+void Broker::take_zygote_message(pid_t pid, Zygote& zygote) {
+  const std::optional<Message> message = receive_message(zygote.socket.get(), false);
+  if (!message) {
+    if (errno != EAGAIN) ::kill(pid, SIGKILL);
+    return;
+  }
+  const auto report = parse_report(message->bytes);
+  if (!report) return;
+  if (report->kind == Report::Kind::forked) {
+    programs_[static_cast<pid_t>(report->values[1])] = static_cast<pid_t>(report->values[0]);
+  } else if (report->kind == Report::Kind::child_ended) {
+    const auto program = programs_.find(static_cast<pid_t>(report->values[0]));
+    if (program == programs_.end()) return;
+    const auto cell = cells_.find(program->second);
+    if (cell != cells_.end()) send_report(cell->second.socket.get(), *report);
+    programs_.erase(program);
+    if (--zygote.alive == 0 && zygote.retired) ::kill(pid, SIGKILL);
+  }
+}
+
+/// Its children are still there, but nobody would learn how they end.
+void Broker::zygote_ended(pid_t pid) {
+  ++zygote_failures_[zygotes_.at(pid).template_id];
+  if (zygotes_.at(pid).retired) zygote_failures_[zygotes_.at(pid).template_id] = 0;
+  zygotes_.erase(pid);
+  for (auto& [init, cell] : cells_) {
+    if (cell.zygote == pid) ::kill(init, SIGKILL);
+  }
+}
+
+void Broker::launch(LaunchFrame frame, Message& message) {
   if (message.descriptors.size() < 4) return;  // nobody to answer
   const int report = message.descriptors[3].get();
   const bool known = template_frames_.contains(frame.template_id) && frame.policy_id < filters_.size();
@@ -202,6 +332,13 @@ void Broker::launch(const LaunchFrame& frame, Message& message) {
   const tl::expected<pid_t, Failure> pid = take_cell(frame.template_id, proc);
   if (!pid) return send_failure(report, pid.error());
   LiveCell& cell = cells_.at(*pid);
+  if (frame.has(LaunchFrame::fork_zygote)) {
+    cell.zygote = take_zygote(frame);
+    if (cell.zygote == 0) {
+      frame.flags &= ~LaunchFrame::fork_zygote;
+      message.bytes = encode(frame);
+    }
+  }
   last_template_ = {frame.template_id, proc};
   if (const Failure failure = hand_over(cell, frame, message)) {
     send_failure(report, failure);
@@ -221,7 +358,7 @@ void Broker::take_message() {
     if (message->descriptors.size() >= 4) send_failure(message->descriptors[3].get(), {Step::parse_request, EBADMSG});
     return;
   }
-  if (auto* job = std::get_if<LaunchFrame>(&*frame)) return launch(*job, *message);
+  if (auto* job = std::get_if<LaunchFrame>(&*frame)) return launch(std::move(*job), *message);
   if (auto* hello = std::get_if<HelloFrame>(&*frame)) return handle(*hello);
   if (auto* root = std::get_if<TemplateFrame>(&*frame)) return handle(std::move(*root));
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) return handle(std::move(*policy));
@@ -262,6 +399,7 @@ void Broker::reap() {
   while (true) {
     const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
     if (pid <= 0) return;
+    if (zygotes_.contains(pid)) zygote_ended(pid);
     const auto found = cells_.find(pid);
     if (found == cells_.end()) continue;
     LiveCell& cell = found->second;
@@ -275,10 +413,12 @@ void Broker::reap() {
 
 void Broker::shut_down() {
   for (auto& [pid, cell] : cells_) ::kill(pid, SIGKILL);
-  while (!cells_.empty()) {
+  for (auto& [pid, zygote] : zygotes_) ::kill(pid, SIGKILL);
+  while (!cells_.empty() || !zygotes_.empty()) {
     const pid_t pid = ::waitpid(-1, nullptr, 0);
     if (pid < 0 && errno == ECHILD) break;
     cells_.erase(pid);
+    zygotes_.erase(pid);
   }
 }
 
@@ -292,7 +432,6 @@ void Broker::set_up() {
   (void)const_cast<UniqueFd&>(null).release();
   ::close_range(static_cast<unsigned>(control_.get()) + 1, ~0U, 0);
   ::prctl(PR_SET_NAME, "fixpoint-broker");
-  ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
@@ -308,11 +447,19 @@ void Broker::set_up() {
 }
 
 void Broker::wait_for_work() {
-  pollfd files[2] = {{control_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-  int ready = ::poll(files, 2, 0);
-  while (ready == 0 && refill()) ready = ::poll(files, 2, 0);
-  if (ready == 0) ready = ::poll(files, 2, -1);
+  std::vector<pollfd> files{{control_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
+  std::vector<pid_t> speakers;
+  for (const auto& [pid, zygote] : zygotes_) {
+    files.push_back({zygote.socket.get(), POLLIN, 0});
+    speakers.push_back(pid);
+  }
+  int ready = ::poll(files.data(), files.size(), 0);
+  while (ready == 0 && refill()) ready = ::poll(files.data(), files.size(), 0);
+  if (ready == 0) ready = ::poll(files.data(), files.size(), -1);
   if (ready <= 0) return;
+  for (std::size_t i = 0; i < speakers.size(); ++i) {
+    if (files[2 + i].revents != 0) take_zygote_message(speakers[i], zygotes_.at(speakers[i]));
+  }
   if (files[1].revents != 0) reap();
   if (files[0].revents != 0) take_message();
 }

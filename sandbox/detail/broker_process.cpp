@@ -12,6 +12,7 @@
 #include <string>
 
 #include "sandbox/detail/channel.h"
+#include "sandbox/detail/embedded.h"
 
 namespace fixpoint::sandbox::detail {
 

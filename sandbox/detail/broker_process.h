@@ -14,9 +14,7 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// The broker's executable, which this library carries with it, so that no file has to be found at run time.
-[[nodiscard]] std::span<const std::byte> embedded_broker();
-/// The same as a sealed memory file that can be executed.
+/// The embedded broker as a sealed memory file that can be executed.
 [[nodiscard]] const UniqueFd& broker_executable();
 
 /// Starts the broker, tells it what the frames in `introduction` say, and starts another one when it died.

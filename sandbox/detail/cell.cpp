@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/socket.h>
 #include <sys/statfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -27,9 +28,19 @@ namespace fixpoint::sandbox::detail {
 
 namespace {
 
+/// A zygote that takes longer to fork is broken.
+constexpr int kForkTimeoutMs = 20'000;
+
 std::uint64_t microseconds(const timeval& time) {
   return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
+
+/// What a program used, besides what the cgroups say.
+struct Ended {
+  std::uint64_t user_microseconds = 0;
+  std::uint64_t system_microseconds = 0;
+  std::uint64_t peak_resident_bytes = 0;
+};
 
 class Cell {
  public:
@@ -43,12 +54,14 @@ class Cell {
   bool receive();
   void place_files();
   void start_program();
+  void adopt_program();
   int run_child();
   void withdraw();
   [[noreturn]] void watch();
   void reap();
   void take_denied_call();
-  [[noreturn]] void finish(int status, const rusage& usage);
+  void take_broker_message();
+  [[noreturn]] void finish(int status, const Ended& ended);
   [[noreturn]] void fail();
   void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor = -1);
   static int child_entry(void* self) { return static_cast<Cell*>(self)->run_child(); }
@@ -129,7 +142,8 @@ bool Cell::receive() {
     fail();
   }
   launch_ = std::get<LaunchFrame>(std::move(*frame));
-  if (fds_.size() != launch_.descriptors() || launch_.policy_id >= plan_.filters->size()) {
+  const std::size_t link = launch_.has(LaunchFrame::fork_zygote) ? 1 : 0;
+  if (fds_.size() != launch_.descriptors() + link || launch_.policy_id >= plan_.filters->size()) {
     failure_ = {Step::receive_request, EBADMSG};
   }
   if (failure_) fail();
@@ -192,6 +206,32 @@ void Cell::start_program() {
   listener_.reset(result_.listener);
 }
 
+/// The program comes from a zygote: it has entered these namespaces and confined itself; it waits for a word from here.
+void Cell::adopt_program() {
+  const int link = fds_.back().get();
+  pollfd files[2] = {{link, POLLIN, 0}, {plan_.socket, POLLIN, 0}};
+  while (::poll(files, 2, kForkTimeoutMs) < 0 && errno == EINTR) {
+  }
+  if (files[1].revents != 0) ::_exit(2);
+  std::optional<Message> message = receive_message(link, false);
+  if (!message || message->bytes.size() != sizeof failure_) {
+    failure_ = {Step::fork_zygote, ECHILD};
+    fail();
+  }
+  std::memcpy(&failure_, message->bytes.data(), sizeof failure_);
+  if (failure_) fail();
+  if (!message->descriptors.empty()) listener_ = std::move(message->descriptors[0]);
+  const UniqueFd own = std::move(fds_.back());
+  report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
+  box_.reset();
+  withdraw();
+  constexpr char kGo = 1;
+  if (::send(own.get(), &kGo, 1, MSG_NOSIGNAL) != 1) {
+    failure_ = {Step::fork_zygote, errno};
+    fail();
+  }
+}
+
 /// From here on the init needs no right at all.
 void Cell::withdraw() {
   ::close_range(0, 4, 0);
@@ -214,18 +254,24 @@ void Cell::take_denied_call() {
   report(Report::Kind::denied,
          {call->data.arch, static_cast<std::uint64_t>(static_cast<std::uint32_t>(call->data.nr)), call->data.args[0],
           call->data.args[1], call->data.args[2], call->data.args[3], call->data.args[4], call->data.args[5]});
-  rusage none{};
-  finish(SIGSYS, none);  // the call never returns: everything in the namespace ends with its init
+  finish(SIGSYS, {});  // the call never returns: everything in the namespace ends with its init
 }
 
-void Cell::finish(int status, const rusage& usage) {
-  rusage children{};
-  ::getrusage(RUSAGE_CHILDREN, &children);
+/// A zygote's child is not ours to wait for; the broker passes on what the zygote saw.
+void Cell::take_broker_message() {
+  const std::optional<Message> message = receive_message(plan_.socket, false);
+  if (!message) ::_exit(2);  // the broker is gone
+  const auto ended = parse_report(message->bytes);
+  if (!ended || ended->kind != Report::Kind::child_ended) ::_exit(2);
+  finish(static_cast<int>(ended->values[1]), {ended->values[2], ended->values[3], ended->values[4]});
+}
+
+void Cell::finish(int status, const Ended& ended) {
   struct statfs space {};
   const bool full = ::statfs(kWritable, &space) == 0 && (space.f_bfree == 0 || space.f_ffree == 0);
   report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
-                               microseconds(children.ru_utime), microseconds(children.ru_stime),
-                               static_cast<std::uint64_t>(usage.ru_maxrss) * 1024, full ? 1U : 0U});
+                               ended.user_microseconds, ended.system_microseconds, ended.peak_resident_bytes,
+                               full ? 1U : 0U});
   ::_exit(0);
 }
 
@@ -237,7 +283,11 @@ void Cell::reap() {
     rusage usage{};
     const pid_t ended = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
     if (ended <= 0) return;
-    if (ended == program_) finish(status, usage);
+    if (ended != program_) continue;
+    rusage children{};
+    ::getrusage(RUSAGE_CHILDREN, &children);
+    finish(status, {microseconds(children.ru_utime), microseconds(children.ru_stime),
+                    static_cast<std::uint64_t>(usage.ru_maxrss) * 1024});
   }
 }
 
@@ -245,10 +295,10 @@ void Cell::watch() {
   while (true) {
     pollfd files[3] = {{signals_.get(), POLLIN, 0}, {plan_.socket, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     if (::poll(files, listener_.valid() ? 3 : 2, -1) < 0) continue;
-    if (files[1].revents != 0) ::_exit(2);  // the broker is gone
     // A denied call first: the process that made it may have been killed since.
     if (listener_.valid() && (files[2].revents & POLLIN) != 0) take_denied_call();
     if (listener_.valid() && (files[2].revents & ~POLLIN) != 0) listener_.reset();
+    if (files[1].revents != 0) take_broker_message();
     if (files[0].revents != 0) reap();
   }
 }
@@ -262,10 +312,14 @@ void Cell::run() {
   sigemptyset(&child_signal);
   sigaddset(&child_signal, SIGCHLD);
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
-  start_program();
-  report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
-  box_.reset();
-  withdraw();
+  if (launch_.has(LaunchFrame::fork_zygote)) {
+    adopt_program();
+  } else {
+    start_program();
+    report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
+    box_.reset();
+    withdraw();
+  }
   watch();
 }
 

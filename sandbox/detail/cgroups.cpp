@@ -151,6 +151,7 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   legacy_ = std::move(other.legacy_);
   other.legacy_.clear();
   join_ = std::move(other.join_);
+  unified_join_ = std::move(other.unified_join_);
   memory_ = std::exchange(other.memory_, -1);
   processes_ = std::exchange(other.processes_, -1);
   memory_unified_ = other.memory_unified_;
@@ -165,6 +166,7 @@ CgroupLeaf::~CgroupLeaf() { remove(); }
 bool CgroupLeaf::remove() {
   bool clean = true;
   join_.clear();
+  unified_join_.reset();
   const auto drop = [&clean](Part& part) {
     if (!part.handle.valid()) return;
     part.handle.reset();
@@ -224,6 +226,15 @@ std::uint64_t parse_cpu_counter(std::string_view text) {
 std::vector<int> CgroupLeaf::join_descriptors() const {
   std::vector<int> all;
   for (const UniqueFd& file : join_) all.push_back(file.get());
+  return all;
+}
+
+std::vector<int> CgroupLeaf::join_later_descriptors() {
+  std::vector<int> all = join_descriptors();
+  if (unified_.handle.valid() && !unified_join_.valid()) {
+    unified_join_.reset(::openat(unified_.handle.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC));
+  }
+  if (unified_join_.valid()) all.push_back(unified_join_.get());
   return all;
 }
 

@@ -62,6 +62,8 @@ class CgroupLeaf {
 
   /// v1: each gets "0" written by the process that joins.
   [[nodiscard]] std::vector<int> join_descriptors() const;
+  /// The same for a process that is not born in the v2 leaf.
+  [[nodiscard]] std::vector<int> join_later_descriptors();
   /// v2: clone3's CLONE_INTO_CGROUP; -1 where there is none.
   [[nodiscard]] int unified_directory() const { return unified_.handle.get(); }
   /// Text counters that the monitor reads while the run is alive; -1 where there is none.
@@ -73,6 +75,7 @@ class CgroupLeaf {
   Part unified_;
   std::vector<Part> legacy_;
   std::vector<UniqueFd> join_;
+  UniqueFd unified_join_;
   int memory_ = -1;     ///< directory handle (owned by a part) and dialect of each controller
   int processes_ = -1;
   bool memory_unified_ = false;

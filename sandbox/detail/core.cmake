@@ -16,10 +16,27 @@ set_target_properties(fixpoint_sandbox_broker PROPERTIES
 
 target_sources(fixpoint_sandbox PRIVATE
   syscall_policy.cpp toolchain.cpp sandbox.cpp
-  detail/broker_process.cpp detail/embedded_broker.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
+  detail/broker_process.cpp detail/embedded.cpp detail/zygote/warm_start.cpp detail/node_workers.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
   detail/compile_cache.cpp detail/seccomp_filter.cpp detail/channel.cpp detail/frame.cpp detail/cgroups.cpp
   detail/cgroup_mounts.cpp detail/box_files.cpp)
+
+# Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.
+add_library(fixpoint_sandbox_zygote MODULE
+  detail/zygote/zygote.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
+  detail/channel.cpp detail/frame.cpp)
+target_include_directories(fixpoint_sandbox_zygote PRIVATE ${PROJECT_SOURCE_DIR})
+target_compile_options(fixpoint_sandbox_zygote PRIVATE -O2 -Wall -Wextra -Wshadow -fno-exceptions)
+target_link_options(fixpoint_sandbox_zygote PRIVATE -static-libstdc++ -static-libgcc -s -Wl,--gc-sections)
+target_link_libraries(fixpoint_sandbox_zygote PRIVATE tl::expected)
+set_target_properties(fixpoint_sandbox_zygote PROPERTIES LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR})
+
+target_link_libraries(fixpoint_sandbox PRIVATE OpenSSL::Crypto)
+
 set(broker_file ${CMAKE_CURRENT_BINARY_DIR}/fixpoint_sandbox_broker)
-set_source_files_properties(detail/embedded_broker.cpp PROPERTIES
-  COMPILE_DEFINITIONS FIXPOINT_BROKER_FILE="${broker_file}" OBJECT_DEPENDS ${broker_file})
-add_dependencies(fixpoint_sandbox fixpoint_sandbox_broker)
+set(zygote_library ${CMAKE_CURRENT_BINARY_DIR}/libfixpoint_sandbox_zygote.so)
+set(zygote_program ${CMAKE_CURRENT_SOURCE_DIR}/detail/zygote/zygote.py)
+set(node_worker ${CMAKE_CURRENT_SOURCE_DIR}/detail/zygote/worker.js)
+set_source_files_properties(detail/embedded.cpp PROPERTIES
+  COMPILE_DEFINITIONS "FIXPOINT_BROKER_FILE=\"${broker_file}\";FIXPOINT_ZYGOTE_LIBRARY=\"${zygote_library}\";FIXPOINT_ZYGOTE_PROGRAM=\"${zygote_program}\";FIXPOINT_NODE_WORKER=\"${node_worker}\""
+  OBJECT_DEPENDS "${broker_file};${zygote_library};${zygote_program};${node_worker}")
+add_dependencies(fixpoint_sandbox fixpoint_sandbox_broker fixpoint_sandbox_zygote)

@@ -8,7 +8,7 @@ namespace fixpoint::sandbox::detail {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x46505831;  // "FPX1"
-enum Kind : std::uint32_t { kTemplate = 1, kPolicy = 2, kLaunch = 3, kHello = 4, kProbes = 5 };
+enum Kind : std::uint32_t { kTemplate = 1, kPolicy = 2, kLaunch = 3, kHello = 4, kProbes = 5, kFork = 6 };
 constexpr std::uint32_t kMaxItems = 4096;
 constexpr std::uint32_t kMaxText = 64U << 20;
 constexpr std::uint32_t kMaxPath = 4096;
@@ -117,10 +117,34 @@ void write(Writer& out, const ProbesFrame& frame) {
   }
 }
 
+void write_files(Writer& out, const std::vector<FrameFile>& files) {
+  out.number(static_cast<std::uint32_t>(files.size()));
+  for (const FrameFile& file : files) {
+    out.text(file.path);
+    out.text(file.content);
+    out.number(file.executable ? 1 : 0);
+  }
+}
+
 void write(Writer& out, const TemplateFrame& frame) {
   out.number(kTemplate);
   out.number(frame.id);
   out.texts(frame.roots);
+  write_files(out, frame.files);
+  out.texts(frame.zygote);
+  out.texts(frame.environment);
+}
+
+void write(Writer& out, const ForkFrame& frame) {
+  out.number(kFork);
+  for (const std::uint32_t value :
+       {frame.token, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
+        frame.notify, frame.judge, frame.processes}) {
+    out.number(value);
+  }
+  for (const std::uint64_t value : {frame.cpu_milliseconds, frame.file_bytes, frame.address_space_bytes}) out.number64(value);
+  out.texts(frame.arguments);
+  out.texts(frame.environment);
 }
 
 void write(Writer& out, const PolicyFrame& frame) {
@@ -138,12 +162,7 @@ void write(Writer& out, const LaunchFrame& frame) {
   out.number(frame.processes);
   out.texts(frame.arguments);
   out.texts(frame.environment);
-  out.number(static_cast<std::uint32_t>(frame.files.size()));
-  for (const FrameFile& file : frame.files) {
-    out.text(file.path);
-    out.text(file.content);
-    out.number(file.executable ? 1 : 0);
-  }
+  write_files(out, frame.files);
 }
 
 HelloFrame read_hello(Reader& in) {
@@ -171,6 +190,22 @@ ProbesFrame read_probes(Reader& in) {
   return frame;
 }
 
+std::vector<FrameFile> read_files(Reader& in) {
+  std::vector<FrameFile> files;
+  const std::uint32_t count = in.number("files");
+  in.check(count <= kMaxItems, "files");
+  for (std::uint32_t i = 0; i < count && !in.failed(); ++i) {
+    FrameFile file;
+    file.path = in.path("file path");
+    file.content = in.text("file content", kMaxText);
+    const std::uint32_t executable = in.number("file executable");
+    in.check(executable <= 1, "file executable");
+    file.executable = executable == 1;
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
 TemplateFrame read_template(Reader& in) {
   TemplateFrame frame;
   frame.id = in.number("template");
@@ -178,6 +213,25 @@ TemplateFrame read_template(Reader& in) {
   for (const std::string& root : frame.roots) {
     in.check(root.starts_with('/') && root.find("/../") == std::string::npos && !root.ends_with("/.."), "roots");
   }
+  frame.files = read_files(in);
+  frame.zygote = in.texts("zygote", kMaxPath);
+  frame.environment = in.texts("environment", kMaxPath);
+  return frame;
+}
+
+ForkFrame read_fork(Reader& in) {
+  ForkFrame frame;
+  for (std::uint32_t* value :
+       {&frame.token, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
+        &frame.landlock_version, &frame.notify, &frame.judge, &frame.processes}) {
+    *value = in.number("fork");
+  }
+  in.check(frame.judge <= 1, "judge");
+  for (std::uint64_t* value : {&frame.cpu_milliseconds, &frame.file_bytes, &frame.address_space_bytes}) {
+    *value = in.number64("fork limits");
+  }
+  frame.arguments = in.texts("arguments", 1U << 17);
+  frame.environment = in.texts("environment", 1U << 17);
   return frame;
 }
 
@@ -188,20 +242,6 @@ PolicyFrame read_policy(Reader& in) {
   in.check(count > 0 && count <= kMaxInstructions, "program");
   for (std::uint32_t i = 0; i < count && !in.failed(); ++i) frame.program.push_back(in.number64("program"));
   return frame;
-}
-
-void read_files(Reader& in, LaunchFrame& frame) {
-  const std::uint32_t count = in.number("files");
-  in.check(count <= kMaxItems, "files");
-  for (std::uint32_t i = 0; i < count && !in.failed(); ++i) {
-    FrameFile file;
-    file.path = in.path("file path");
-    file.content = in.text("file content", kMaxText);
-    const std::uint32_t executable = in.number("file executable");
-    in.check(executable <= 1, "file executable");
-    file.executable = executable == 1;
-    frame.files.push_back(std::move(file));
-  }
 }
 
 LaunchFrame read_launch(Reader& in) {
@@ -221,7 +261,7 @@ LaunchFrame read_launch(Reader& in) {
   frame.arguments = in.texts("arguments", 1U << 17);
   in.check(!frame.arguments.empty(), "arguments");
   frame.environment = in.texts("environment", 1U << 17);
-  read_files(in, frame);
+  frame.files = read_files(in);
   return frame;
 }
 
@@ -260,6 +300,7 @@ tl::expected<Frame, FrameError> parse_frame(std::span<const std::byte> bytes) {
   switch (in.number("kind")) {
     case kHello: frame = read_hello(in); break;
     case kProbes: frame = read_probes(in); break;
+    case kFork: frame = read_fork(in); break;
     case kTemplate: frame = read_template(in); break;
     case kPolicy: frame = read_policy(in); break;
     case kLaunch: frame = read_launch(in); break;

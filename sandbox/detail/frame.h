@@ -27,22 +27,44 @@ struct ProbesFrame {
   std::vector<Item> items;
 };
 
-/// A prepared root file system: what a run sees, read-only.
+struct FrameFile {
+  std::string path;
+  std::string content;
+  bool executable = false;
+};
+
+/// A prepared root file system: what a run sees, read-only; and the interpreter that is kept ready in it, if any.
 struct TemplateFrame {
   std::uint32_t id = 0;
-  std::vector<std::string> roots;  ///< absolute host paths
+  std::vector<std::string> roots;    ///< absolute host paths
+  std::vector<FrameFile> files;      ///< placed in the root's directory .fixpoint
+  std::vector<std::string> zygote;   ///< its command; empty: none
+  std::vector<std::string> environment;
+};
+
+/// To a zygote: fork a program into a run. Descriptors beside it: the init's pidfd, the link to the init, stdin, stdout,
+/// stderr, questions and answers where `judge` says so, then cgroup.procs files.
+struct ForkFrame {
+  std::uint32_t token = 0;  ///< the init's pid, returned in reports
+  std::uint32_t change_uid = 0;
+  std::uint32_t uid = 0;
+  std::uint32_t nested_user_namespace = 0;
+  std::uint32_t namespaces = 0;  ///< CLONE_NEW… of the init to enter
+  std::uint32_t landlock_version = 0;
+  std::uint32_t notify = 0;
+  std::uint32_t judge = 0;
+  std::uint32_t processes = 0;
+  std::uint64_t cpu_milliseconds = 0;
+  std::uint64_t file_bytes = 0;
+  std::uint64_t address_space_bytes = 0;
+  std::vector<std::string> arguments;
+  std::vector<std::string> environment;
 };
 
 /// A seccomp program, as the kernel takes it (8 bytes an instruction).
 struct PolicyFrame {
   std::uint32_t id = 0;
   std::vector<std::uint64_t> program;
-};
-
-struct FrameFile {
-  std::string path;
-  std::string content;
-  bool executable = false;
 };
 
 /// Start one program. Descriptors beside the frame: stdin, stdout, stderr, report, then those that the flags announce.
@@ -76,7 +98,7 @@ struct LaunchFrame {
   }
 };
 
-using Frame = std::variant<HelloFrame, ProbesFrame, TemplateFrame, PolicyFrame, LaunchFrame>;
+using Frame = std::variant<HelloFrame, ProbesFrame, TemplateFrame, PolicyFrame, LaunchFrame, ForkFrame>;
 
 struct FrameError {
   std::size_t offset = 0;
@@ -100,6 +122,8 @@ struct Report {
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
+    forked,       ///< zygote to broker: values: token, pid
+    child_ended,  ///< zygote to broker to init: values: pid, wait status, user us, system us, peak resident bytes
     accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask
     count,
   };

@@ -25,38 +25,36 @@ std::optional<Pipe> make_pipe() {
   return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-RunResult failed(std::string step, std::string detail) {
-  RunResult result;
-  result.outcome = SetupError{std::move(step), std::move(detail)};
-  return result;
-}
-
 }  // namespace
 
-RunResult launch(BrokerProcess& broker, LaunchRequest request, std::stop_token stop) {
+tl::expected<RunEnds, SetupError> start_run(BrokerProcess& broker, LaunchFrame frame,
+                                            const std::optional<JudgeChannel>& judge, int executable) {
   std::optional<Pipe> input = make_pipe();
   std::optional<Pipe> output = make_pipe();
   std::optional<Pipe> errors = make_pipe();
   std::optional<SocketPair> report = make_socket_pair();
-  if (!input || !output || !errors || !report) return failed("make_pipes", std::strerror(errno));
+  if (!input || !output || !errors || !report) return tl::unexpected(SetupError{"make_pipes", std::strerror(errno)});
   std::vector<int> descriptors{input->read.get(), output->write.get(), errors->write.get(), report->second.get()};
-  if (request.judge) {
-    request.frame.flags |= LaunchFrame::judge;
-    descriptors.push_back(request.judge->questions_fd);
-    descriptors.push_back(request.judge->answers_fd);
+  if (judge) {
+    frame.flags |= LaunchFrame::judge;
+    descriptors.push_back(judge->questions_fd);
+    descriptors.push_back(judge->answers_fd);
   }
-  if (request.executable >= 0) {
-    request.frame.flags |= LaunchFrame::executable;
-    descriptors.push_back(request.executable);
+  if (executable >= 0) {
+    frame.flags |= LaunchFrame::executable;
+    descriptors.push_back(executable);
   }
-  const auto sent = broker.send(Frame(std::move(request.frame)), descriptors);
-  if (!sent) return failed(sent.error().step, sent.error().detail);
-  input->read.reset();
-  output->write.reset();
-  errors->write.reset();
-  report->second.reset();
-  RunEnds ends{std::move(report->first), std::move(input->write), std::move(output->read), std::move(errors->read)};
-  return watch_run(std::move(ends), request.monitor, std::move(stop));
+  const auto sent = broker.send(Frame(std::move(frame)), descriptors);
+  if (!sent) return tl::unexpected(SetupError{sent.error().step, sent.error().detail});
+  return RunEnds{std::move(report->first), std::move(input->write), std::move(output->read), std::move(errors->read)};
+}
+
+RunResult launch(BrokerProcess& broker, LaunchRequest request, std::stop_token stop) {
+  auto ends = start_run(broker, std::move(request.frame), request.judge, request.executable);
+  if (ends) return watch_run(std::move(*ends), request.monitor, std::move(stop));
+  RunResult result;
+  result.outcome = ends.error();
+  return result;
 }
 
 std::string read_artefact(int file, std::uint64_t limit) {

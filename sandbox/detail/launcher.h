@@ -18,7 +18,11 @@ struct LaunchRequest {
   int executable = -1;  ///< file to run instead of frame.arguments[0]
 };
 
-/// Makes the pipes, hands the frame to the broker and watches the run to its end.
+/// Makes the pipes and hands the frame to the broker. The run's own verdict where that fails.
+[[nodiscard]] tl::expected<RunEnds, SetupError> start_run(BrokerProcess& broker, LaunchFrame frame,
+                                                          const std::optional<JudgeChannel>& judge, int executable);
+
+/// start_run, then watch the run to its end.
 [[nodiscard]] RunResult launch(BrokerProcess& broker, LaunchRequest request, std::stop_token stop);
 
 /// At most `limit` bytes of a file that a run left.

@@ -31,6 +31,9 @@ using std::chrono::milliseconds;
 constexpr auto kSetupTime = std::chrono::seconds(30);
 constexpr auto kKillTime = std::chrono::seconds(30);
 
+/// v2 announces a refused fork, v1 has to be asked.
+constexpr auto kProcessCheck = milliseconds(10);
+
 enum class KillReason { none, cancelled, output, processes, cpu, wall, late };
 
 /// Reads what is there, keeps at most `cap` bytes.
@@ -105,6 +108,7 @@ class Monitor {
   UniqueFd init_;
   UniqueFd cpu_counter_;
   UniqueFd process_events_;
+  microseconds cpu_base_{0};
   std::optional<Failure> failure_;
   std::optional<SyscallDenied> denied_;
   std::optional<Report> ended_;
@@ -116,6 +120,7 @@ class Monitor {
   std::optional<Clock::time_point> ended_at_;
   std::optional<Clock::time_point> killed_at_;
   Clock::time_point next_cpu_check_ = Clock::time_point::max();
+  Clock::time_point next_process_check_ = Clock::time_point::min();
   std::stop_callback<std::function<void()>> on_stop_;
 };
 
@@ -146,6 +151,7 @@ void Monitor::take_report(const Report& report, Message& message) {
       if (next < handles.size()) init_ = std::move(handles[next++]);
       if (values[0] != 0 && next < handles.size()) cpu_counter_ = std::move(handles[next++]);
       if (values[1] != 0 && next < handles.size()) process_events_ = std::move(handles[next++]);
+      if (options_.started_ahead) cpu_base_ = cpu_used();
       if (process_events_.valid()) (void)forks_refused();  // from here on poll waits for a change
       if (reason_ != KillReason::none) kill(reason_);
       break;
@@ -173,6 +179,8 @@ void Monitor::take_report(const Report& report, Message& message) {
       accounted_ = report;
       done_ = true;
       break;
+    case Report::Kind::forked:
+    case Report::Kind::child_ended:  // between zygote, broker and init
     case Report::Kind::count: break;
   }
 }
@@ -193,7 +201,7 @@ microseconds Monitor::cpu_used() const {
   if (!cpu_counter_.valid()) return microseconds(0);
   char text[1024];
   const ssize_t got = ::pread(cpu_counter_.get(), text, sizeof text, 0);
-  return microseconds(got <= 0 ? 0 : parse_cpu_counter({text, static_cast<std::size_t>(got)}));
+  return microseconds(got <= 0 ? 0 : parse_cpu_counter({text, static_cast<std::size_t>(got)})) - cpu_base_;
 }
 
 bool Monitor::forks_refused() const {
@@ -210,6 +218,10 @@ void Monitor::check_limits(Clock::time_point now) {
     return;
   }
   if (now >= *started_ + options_.limits.wall) return kill(KillReason::wall);
+  if (process_events_.valid() && now >= next_process_check_) {
+    if (forks_refused()) return kill(KillReason::processes);
+    next_process_check_ = now + kProcessCheck;
+  }
   if (now < next_cpu_check_) return;
   const microseconds left = options_.limits.cpu - cpu_used();
   if (left.count() <= 0) return kill(KillReason::cpu);
@@ -220,7 +232,11 @@ void Monitor::check_limits(Clock::time_point now) {
 int Monitor::wait_time(Clock::time_point now) const {
   Clock::time_point next = created_ + kSetupTime;
   if (killed_at_) next = *killed_at_ + kKillTime;
-  else if (started_) next = std::min(*started_ + options_.limits.wall, cpu_counter_.valid() ? next_cpu_check_ : Clock::time_point::max());
+  else if (started_) {
+    next = *started_ + options_.limits.wall;
+    if (cpu_counter_.valid()) next = std::min(next, next_cpu_check_);
+    if (process_events_.valid()) next = std::min(next, next_process_check_);
+  }
   const auto left = std::chrono::ceil<milliseconds>(next - now).count();
   return static_cast<int>(std::clamp<long>(left, 0, INT_MAX));
 }
@@ -284,7 +300,7 @@ void Monitor::decide() {
     usage.peak_memory_bytes = ended_->values[3];
     usage.files_full = ended_->values[4] != 0;
   }
-  if ((valid & Report::cpu) != 0) usage.cpu = microseconds(accounted_->values[0]);
+  if ((valid & Report::cpu) != 0) usage.cpu = microseconds(accounted_->values[0]) - cpu_base_;
   if ((valid & Report::memory) != 0) {
     usage.peak_memory_bytes = accounted_->values[1];
     usage.oom_kills = static_cast<std::uint32_t>(accounted_->values[2]);

@@ -136,29 +136,36 @@ bool make_devices() {
          ::symlink("/sandbox/shm", (dev + "/shm").c_str()) == 0;
 }
 
-bool make_skeleton(bool etc_is_bound) {
+bool make_skeleton() {
   const std::string stage = kStage;
-  bool good = ::mkdir((stage + "/sandbox").c_str(), 0755) == 0 && ::mkdir((stage + "/proc").c_str(), 0555) == 0 &&
-              ::symlink("sandbox/box", (stage + "/box").c_str()) == 0 &&
-              ::symlink("sandbox/tmp", (stage + "/tmp").c_str()) == 0;
-  if (!etc_is_bound) {
-    good = good && make_directories(stage + "/etc") &&
-           write_text(stage + "/etc/passwd", "sandbox:x:1000:1000::/sandbox/box:/usr/sbin/nologin\n") &&
-           write_text(stage + "/etc/group", "sandbox:x:1000:\n") &&
-           write_text(stage + "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n") &&
-           write_text(stage + "/etc/hosts", "127.0.0.1 localhost\n");
-    copy_file("/etc/ld.so.cache", stage + "/etc/ld.so.cache");
-  }
+  const bool good = ::mkdir((stage + "/sandbox").c_str(), 0755) == 0 && ::mkdir((stage + "/proc").c_str(), 0555) == 0 &&
+                    ::symlink("sandbox/box", (stage + "/box").c_str()) == 0 &&
+                    ::symlink("sandbox/tmp", (stage + "/tmp").c_str()) == 0 && make_directories(stage + "/etc") &&
+                    write_text(stage + "/etc/passwd", "sandbox:x:1000:1000::/sandbox/box:/usr/sbin/nologin\n") &&
+                    write_text(stage + "/etc/group", "sandbox:x:1000:\n") &&
+                    write_text(stage + "/etc/nsswitch.conf", "passwd: files\ngroup: files\nhosts: files\n") &&
+                    write_text(stage + "/etc/hosts", "127.0.0.1 localhost\n");
+  copy_file("/etc/ld.so.cache", stage + "/etc/ld.so.cache");
   return good;
 }
 
-bool make_root(const std::vector<std::string>& paths, bool user_namespace) {
+bool write_own_files(const std::vector<FrameFile>& files) {
+  const std::string directory = std::string(kStage) + "/.fixpoint";
+  if (files.empty()) return true;
+  if (!make_directories(directory)) return false;
+  for (const FrameFile& file : files) {
+    if (!write_text(directory + "/" + file.path, file.content)) return false;
+  }
+  return true;
+}
+
+bool make_root(const std::vector<std::string>& paths, const std::vector<FrameFile>& files, bool user_namespace) {
   if (::mount("", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) return false;
   std::vector<Root> roots;
   if (!open_roots(paths, user_namespace, roots)) return false;
-  if (::mount("fixpoint-root", kStage, "tmpfs", MS_NOSUID, "mode=0755,size=1m") != 0) return false;
+  if (::mount("fixpoint-root", kStage, "tmpfs", MS_NOSUID, "mode=0755,size=4m") != 0) return false;
   copy_top_links();
-  if (!make_skeleton(false) || !make_devices() || !attach_roots(roots)) return false;
+  if (!make_skeleton() || !write_own_files(files) || !make_devices() || !attach_roots(roots)) return false;
   if (::chdir(kStage) != 0 || ::syscall(SYS_pivot_root, ".", ".") != 0) return false;
   if (::umount2(".", kDetach) != 0 || ::chdir("/") != 0) return false;
   mount_attr read_only{};
@@ -177,7 +184,7 @@ std::string tmpfs_options(const WritableLimits& limits) {
 
 }  // namespace
 
-RootTemplate build_root(const std::vector<std::string>& roots, bool user_namespace) {
+RootTemplate build_root(const std::vector<std::string>& roots, const std::vector<FrameFile>& files, bool user_namespace) {
   int gate[2];
   if (::pipe2(gate, O_CLOEXEC) != 0) return {{}, {Step::prepare_template, errno}};
   const UniqueFd read_end(gate[0]);
@@ -185,7 +192,7 @@ RootTemplate build_root(const std::vector<std::string>& roots, bool user_namespa
   const pid_t child = ::fork();
   if (child == 0) {
     int error = 0;
-    if (::unshare(CLONE_NEWNS) != 0 || !make_root(roots, user_namespace)) error = errno == 0 ? EIO : errno;
+    if (::unshare(CLONE_NEWNS) != 0 || !make_root(roots, files, user_namespace)) error = errno == 0 ? EIO : errno;
     (void)!::write(write_end.get(), &error, sizeof error);
     char released = 0;
     write_end.reset();

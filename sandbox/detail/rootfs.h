@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "sandbox/detail/frame.h"
 #include "sandbox/detail/step.h"
 #include "sandbox/detail/unique_fd.h"
 
@@ -20,13 +21,14 @@ struct WritableLimits {
 };
 
 /// A mount namespace whose root holds `roots` (read-only, no setuid, no devices), a few devices, an /etc with one user, and
-/// mount points for a run. Host directories are bound before any untrusted program exists, each from a handle that was
+/// mount points for a run; `files` stand in its directory .fixpoint. Host directories are bound before any untrusted program exists, each from a handle that was
 /// opened without following a link at its end. Returns the namespace.
 struct RootTemplate {
   UniqueFd mount_namespace;
   Failure failure;
 };
-[[nodiscard]] RootTemplate build_root(const std::vector<std::string>& roots, bool user_namespace);
+[[nodiscard]] RootTemplate build_root(const std::vector<std::string>& roots, const std::vector<FrameFile>& files,
+                                      bool user_namespace);
 
 /// Moves the calling process into a private copy of a template.
 [[nodiscard]] Failure enter_root(int mount_namespace);

@@ -28,6 +28,8 @@ enum class Step : std::uint32_t {
   resize_tmpfs,
   write_files,
   clone_target,
+  fork_zygote,
+  enter_namespaces,
   // In the program's process.
   new_session,
   standard_streams,
@@ -48,7 +50,8 @@ inline constexpr std::string_view kStepNames[] = {
     "none",          "parse_request",    "prepare_template",   "prepare_network",   "prepare_cgroup",
     "set_cgroup_limits", "clone_init",   "send_to_init",       "parent_death_signal", "join_cgroup",
     "cgroup_namespace", "network_namespace", "mount_namespace", "mount_tmpfs",      "mount_proc",
-    "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "new_session",
+    "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "fork_zygote",
+    "enter_namespaces", "new_session",
     "standard_streams", "close_descriptors", "change_directory", "resource_limits", "landlock",
     "drop_groups",   "drop_uid",         "drop_capabilities",  "no_new_privileges", "seccomp",
     "execute"};
