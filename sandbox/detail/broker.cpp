@@ -58,7 +58,8 @@ struct Zygote {
 
 class Broker {
  public:
-  explicit Broker(int control) : control_(control) {}
+  Broker(int control, bool user_namespace, std::string failure)
+      : control_(control), user_namespace_(user_namespace), user_namespace_error_(std::move(failure)) {}
   int run();
 
  private:
@@ -86,6 +87,8 @@ class Broker {
   static void send_failure(int socket, Failure failure);
 
   UniqueFd control_;
+  const bool user_namespace_;
+  const std::string user_namespace_error_;
   UniqueFd signals_;
   Host host_;
   std::uint32_t ready_cells_ = 0;
@@ -121,8 +124,7 @@ void Broker::send_failure(int socket, Failure failure) {
 
 void Broker::handle(HelloFrame frame) {
   ready_cells_ = frame.ready_cells;
-  host_ = Host::prepare(frame.without);
-  // Not earlier: an undumpable process may not write its own id maps.
+  host_ = Host::prepare(frame.without, user_namespace_, user_namespace_error_);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   cgroups_ = CgroupTree(host_.cgroup_wish);
   const ProbesFrame probes = host_.probes(cgroups_, networks_);
@@ -272,6 +274,7 @@ pid_t Broker::start_zygote(const TemplateFrame& frame, std::uint32_t policy) {
     arguments.push_back(nullptr);
     environment.push_back(nullptr);
     ::setsid();
+    if (host_.user_namespace && !keep_capabilities()) ::_exit(124);
     ::execve(arguments[0], arguments.data(), environment.data());
     ::_exit(126);
   }
@@ -473,6 +476,8 @@ int Broker::run() {
 
 }  // namespace
 
-int run_broker(int control) { return Broker(control).run(); }
+int run_broker(int control, bool user_namespace, const std::string& failure) {
+  return Broker(control, user_namespace, failure).run();
+}
 
 }  // namespace fixpoint::sandbox::detail

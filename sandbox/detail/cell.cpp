@@ -114,9 +114,10 @@ void Cell::prepare() {
     failure_ = {Step::network_namespace, errno};
     return;
   }
+  const OwnProc proc = plan_.mount_proc ? make_own_proc() : OwnProc{};
   if ((failure_ = enter_root(plan_.mount_namespace))) return;
   if ((failure_ = mount_writable(plan_.writable, plan_.program.change, plan_.program.id))) return;
-  if (plan_.mount_proc) failure_ = mount_own_proc();
+  if (plan_.mount_proc) failure_ = attach_own_proc(proc);
 }
 
 /// The copy of the broker's process came with all of its descriptors.

@@ -46,16 +46,13 @@ unsigned first_usable_uid() {
 
 }  // namespace
 
-Host Host::prepare(std::uint32_t without) {
+Host Host::prepare(std::uint32_t without, bool user_namespace, const std::string& error) {
   Host host;
   host.without = without;
   host.before = own_namespaces();
   host.root = ::geteuid() == 0;
-  if (!host.root) {
-    const Failure failure = enter_user_namespace();
-    host.user_namespace = !failure;
-    if (failure) host.user_namespace_error = std::string(name(failure.step)) + ": " + std::strerror(failure.error);
-  }
+  host.user_namespace = user_namespace;
+  host.user_namespace_error = error;
   if (host.root && asked(without, Protection::separate_uid)) {
     host.first_uid = first_usable_uid();
     host.change_uid = host.first_uid != 0;

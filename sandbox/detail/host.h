@@ -10,8 +10,8 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// What this host gives, found by trying it in the broker's own process: after prepare the broker stands in a user namespace
-/// (where it is not root) and in a host name namespace.
+/// What this host gives, found by trying it in the broker's own process: after prepare the broker stands in a host name
+/// namespace of its own.
 struct Host {
   bool root = false;
   bool user_namespace = false;
@@ -28,7 +28,7 @@ struct Host {
   std::uint32_t without = 0;
   NamespaceIds before;  ///< the service's own
 
-  [[nodiscard]] static Host prepare(std::uint32_t without);
+  [[nodiscard]] static Host prepare(std::uint32_t without, bool user_namespace, const std::string& error);
   /// What cannot be seen from inside a run.
   [[nodiscard]] ProbesFrame probes(const CgroupTree& cgroups, NetworkPool& networks) const;
 };

@@ -65,6 +65,18 @@ Failure drop_privileges(const Identity& identity) {
   return {};
 }
 
+bool keep_capabilities() {
+  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct sets[2] = {};
+  if (::syscall(SYS_capget, &header, sets) != 0) return false;
+  for (__user_cap_data_struct& set : sets) set.inheritable = set.permitted;
+  if (::syscall(SYS_capset, &header, sets) != 0) return false;
+  for (unsigned long capability = 0; capability <= CAP_LAST_CAP; ++capability) {
+    (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0);  // fails for those it does not have
+  }
+  return true;
+}
+
 Failure enter_user_namespace() {
   const uid_t uid = ::geteuid();
   const gid_t gid = ::getegid();

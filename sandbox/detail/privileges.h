@@ -16,6 +16,9 @@ struct Identity {
 /// not dumpable. Uses plain system calls only, so that a child that shares its parent's memory may call it.
 [[nodiscard]] Failure drop_privileges(const Identity& identity);
 
+/// The next execve keeps the caller's capabilities although it is not root (a zygote in a user namespace).
+[[nodiscard]] bool keep_capabilities();
+
 /// In a new process: becomes root of a user namespace that maps the caller's ids only. The map hides `id` behind 1000.
 [[nodiscard]] Failure enter_user_namespace();
 

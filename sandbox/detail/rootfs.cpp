@@ -11,7 +11,11 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <optional>
+#include <span>
 #include <string_view>
+
+#include "sandbox/detail/channel.h"
 
 // glibc's <sys/mount.h> and <linux/mount.h> of Debian 12 do not go together; the former's functions are declared here.
 extern "C" {
@@ -185,34 +189,29 @@ std::string tmpfs_options(const WritableLimits& limits) {
 }  // namespace
 
 RootTemplate build_root(const std::vector<std::string>& roots, const std::vector<FrameFile>& files, bool user_namespace) {
-  int gate[2];
-  if (::pipe2(gate, O_CLOEXEC) != 0) return {{}, {Step::prepare_template, errno}};
-  const UniqueFd read_end(gate[0]);
-  UniqueFd write_end(gate[1]);
+  std::optional<SocketPair> sockets = make_socket_pair();
+  if (!sockets) return {{}, {Step::prepare_template, errno}};
   const pid_t child = ::fork();
   if (child == 0) {
-    int error = 0;
-    if (::unshare(CLONE_NEWNS) != 0 || !make_root(roots, files, user_namespace)) error = errno == 0 ? EIO : errno;
-    (void)!::write(write_end.get(), &error, sizeof error);
-    char released = 0;
-    write_end.reset();
-    ::pause();  // ended by the parent, once it holds the namespace
-    ::_exit(released);
+    int error = ::unshare(CLONE_NEWNS) == 0 ? 0 : errno;
+    // Opened by the child itself: its parent, where it is not root, may not look at an undumpable process.
+    const UniqueFd mounts(::open("/proc/self/ns/mnt", O_RDONLY | O_CLOEXEC));
+    if (error == 0 && (!mounts.valid() || !make_root(roots, files, user_namespace))) error = errno == 0 ? EIO : errno;
+    const int descriptor = mounts.get();
+    const std::span<const int> descriptors(&descriptor, error == 0 ? 1 : 0);
+    (void)send_message(sockets->second.get(), std::as_bytes(std::span(&error, 1)), descriptors);
+    ::_exit(0);
   }
   if (child < 0) return {{}, {Step::prepare_template, errno}};
-  write_end.reset();
-  int error = EIO;
-  if (::read(read_end.get(), &error, sizeof error) != sizeof error) error = EIO;
-  RootTemplate result;
-  if (error == 0) {
-    const std::string path = "/proc/" + std::to_string(child) + "/ns/mnt";
-    result.mount_namespace.reset(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!result.mount_namespace.valid()) error = errno;
-  }
-  ::kill(child, SIGKILL);
+  sockets->second.reset();
+  std::optional<Message> message = receive_message(sockets->first.get(), true);
   while (::waitpid(child, nullptr, 0) < 0 && errno == EINTR) {
   }
-  if (error != 0) result.failure = {Step::prepare_template, error};
+  RootTemplate result;
+  int error = EIO;
+  if (message && message->bytes.size() == sizeof error) std::memcpy(&error, message->bytes.data(), sizeof error);
+  if (error == 0 && !message->descriptors.empty()) result.mount_namespace = std::move(message->descriptors[0]);
+  if (!result.mount_namespace.valid()) result.failure = {Step::prepare_template, error == 0 ? EIO : error};
   return result;
 }
 
@@ -239,11 +238,22 @@ Failure resize_writable(const WritableLimits& limits) {
   return {};
 }
 
-Failure mount_own_proc() {
-  constexpr unsigned long kFlags = MS_NOSUID | MS_NODEV | MS_NOEXEC;
-  if (::mount("proc", "/proc", "proc", kFlags, "subset=pid,hidepid=invisible") == 0) return {};
-  if (::mount("proc", "/proc", "proc", kFlags, "hidepid=2") == 0) return {};
-  return {Step::mount_proc, errno};
+OwnProc make_own_proc() {
+  const auto failed = [] { return OwnProc{{}, {Step::mount_proc, errno}}; };
+  const UniqueFd context(static_cast<int>(::syscall(SYS_fsopen, "proc", FSOPEN_CLOEXEC)));
+  if (!context.valid()) return failed();
+  // Since Linux 5.8; an older kernel shows more of the machine, but still only this namespace's processes.
+  (void)::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "subset", "pid", 0);
+  (void)::syscall(SYS_fsconfig, context.get(), FSCONFIG_SET_STRING, "hidepid", "invisible", 0);
+  if (::syscall(SYS_fsconfig, context.get(), FSCONFIG_CMD_CREATE, nullptr, nullptr, 0) != 0) return failed();
+  constexpr unsigned kAttributes = MOUNT_ATTR_NOSUID | MOUNT_ATTR_NODEV | MOUNT_ATTR_NOEXEC;
+  OwnProc proc{UniqueFd(static_cast<int>(::syscall(SYS_fsmount, context.get(), FSMOUNT_CLOEXEC, kAttributes))), {}};
+  return proc.mount.valid() ? std::move(proc) : failed();
+}
+
+Failure attach_own_proc(const OwnProc& proc) {
+  if (proc.failure) return proc.failure;
+  return attach(proc.mount.get(), "/proc") ? Failure{} : Failure{Step::mount_proc, errno};
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -37,7 +37,13 @@ struct RootTemplate {
 [[nodiscard]] Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned owner);
 [[nodiscard]] Failure resize_writable(const WritableLimits& limits);
 
-/// A /proc that shows only the calling process's namespace.
-[[nodiscard]] Failure mount_own_proc();
+/// A /proc that shows only the calling process's pid namespace. Made while the host's /proc is in sight, because an ordinary
+/// user may make one only where there is a complete one already; attached once the process stands in its new root.
+struct OwnProc {
+  UniqueFd mount;
+  Failure failure;
+};
+[[nodiscard]] OwnProc make_own_proc();
+[[nodiscard]] Failure attach_own_proc(const OwnProc& proc);
 
 }  // namespace fixpoint::sandbox::detail
