@@ -12,6 +12,7 @@
 #include "sandbox/detail/node_workers.h"
 #include "sandbox/detail/probing.h"
 #include "sandbox/detail/seccomp_filter.h"
+#include "sandbox/detail/step.h"
 #include "sandbox/detail/zygote/warm_start.h"
 
 namespace fixpoint::sandbox {
@@ -54,6 +55,17 @@ tl::expected<std::vector<Frame>, StartError> introduction(const Toolchains& tool
   return frames;
 }
 
+detail::HelloFrame hello(const Options& options) {
+  detail::HelloFrame frame;
+  frame.without = detail::protection_bits(options.without);
+  frame.ready_cells = options.warm ? kReadyCells : 0;
+  for (std::uint32_t step = 0; step < static_cast<std::uint32_t>(detail::Step::count); ++step) {
+    if (!options.fault_step.empty() && detail::kStepNames[step] == options.fault_step) frame.fault_step = step;
+  }
+  frame.fault_kill = options.fault_kills ? 1 : 0;
+  return frame;
+}
+
 std::string compile_key(const Job& job, const std::vector<std::string>& command) {
   std::string key;
   const auto add = [&key](std::string_view text) {
@@ -77,7 +89,7 @@ class Sandbox::Impl {
   Impl(Options options, Toolchains toolchains, std::vector<Frame> frames)
       : options_(std::move(options)),
         toolchains_(std::move(toolchains)),
-        broker_({detail::protection_bits(options_.without), options_.warm ? kReadyCells : 0}, std::move(frames)),
+        broker_(hello(options_), std::move(frames)),
         cache_(options_.compile_cache_bytes) {}
 
   tl::expected<void, StartError> probe();
@@ -141,7 +153,11 @@ void Sandbox::Impl::release() {
 
 detail::MonitorOptions Sandbox::Impl::monitor_options(const Limits& limits, std::string_view input,
                                                       Overflow overflow) const {
-  return {input, limits, overflow, !protections_.has(Protection::cgroup_memory)};
+  return {.input = input,
+          .limits = limits,
+          .overflow = overflow,
+          .forks_uncounted = !protections_.has(Protection::cgroup_pids),
+          .address_space_limited = !protections_.has(Protection::cgroup_memory)};
 }
 
 LaunchFrame Sandbox::Impl::base_frame(const Job& job, const Toolchain& tool, const Limits& limits) const {
@@ -285,7 +301,10 @@ tl::expected<Sandbox, StartError> Sandbox::start(Options options) {
   Toolchains toolchains = find_toolchains();
   auto frames = introduction(toolchains, options);
   if (!frames) return tl::unexpected(frames.error());
+  const bool faulty = !options.fault_step.empty();
   auto impl = std::make_unique<Impl>(std::move(options), std::move(toolchains), std::move(*frames));
+  // A broker with a fault cannot run the probe; its runs fail by themselves.
+  if (faulty) return Sandbox(std::move(impl));
   if (auto probed = impl->probe(); !probed) return tl::unexpected(probed.error());
   return Sandbox(std::move(impl));
 }

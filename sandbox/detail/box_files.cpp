@@ -38,6 +38,7 @@ bool make_parents(int box, const std::string& path) {
 }  // namespace
 
 Failure write_inputs(int box, const std::vector<FrameFile>& files) {
+  if (fault_at(Step::write_files)) return {Step::write_files, errno};
   for (const FrameFile& file : files) {
     if (!make_parents(box, file.path)) return {Step::write_files, errno};
     const UniqueFd target = open_beneath(box, file.path, O_WRONLY | O_CREAT | O_EXCL, file.executable ? 0555 : 0444);

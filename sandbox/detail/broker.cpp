@@ -124,6 +124,7 @@ void Broker::send_failure(int socket, Failure failure) {
 
 void Broker::handle(HelloFrame frame) {
   ready_cells_ = frame.ready_cells;
+  injected_fault = {static_cast<Step>(frame.fault_step), frame.fault_kill != 0};
   host_ = Host::prepare(frame.without, user_namespace_, user_namespace_error_);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   cgroups_ = CgroupTree(host_.cgroup_wish);
@@ -140,6 +141,7 @@ void Broker::handle(PolicyFrame frame) {
 
 tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool proc) {
   UniqueFd& mounts = templates_[template_id];
+  if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
   if (!mounts.valid()) {
     const TemplateFrame& frame = template_frames_[template_id];
     RootTemplate built = build_root(frame.roots, frame.files, host_.user_namespace);
@@ -150,13 +152,13 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   cell.template_id = template_id;
   cell.proc = proc;
   if (host_.network_namespace) {
-    cell.network = networks_.take();
+    if (!fault_at(Step::prepare_network)) cell.network = networks_.take();
     if (!cell.network.valid()) return tl::unexpected(Failure{Step::prepare_network, errno});
   }
-  std::optional<CgroupLeaf> leaf = cgroups_.make_leaf();
+  std::optional<CgroupLeaf> leaf = fault_at(Step::prepare_cgroup) ? std::nullopt : cgroups_.make_leaf();
   if (!leaf) return tl::unexpected(Failure{Step::prepare_cgroup, errno});
   cell.leaf = std::move(*leaf);
-  std::optional<SocketPair> sockets = make_socket_pair();
+  std::optional<SocketPair> sockets = fault_at(Step::clone_init) ? std::nullopt : make_socket_pair();
   if (!sockets) return tl::unexpected(Failure{Step::clone_init, errno});
   if (free_slots_.empty()) free_slots_.push_back(next_slot_++);
   cell.slot = free_slots_.back();
@@ -199,9 +201,11 @@ tl::expected<pid_t, Failure> Broker::take_cell(std::uint32_t template_id, bool p
 }
 
 Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message) {
+  if (fault_at(Step::set_cgroup_limits)) return {Step::set_cgroup_limits, errno};
   if (const Failure failure = cell.leaf.set_limits({frame.memory_bytes, frame.processes})) return failure;
   cell.report.reset(::dup(message.descriptors[3].get()));
   if (!cell.report.valid()) return {Step::send_to_init, errno};
+  if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
   Report started;
   started.kind = Report::Kind::started;
   std::vector<int> handles{cell.pidfd.get()};
@@ -229,6 +233,8 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
 
 Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link) {
   ForkFrame fork;
+  fork.fault_step = static_cast<std::uint32_t>(injected_fault.step);
+  fork.fault_kill = injected_fault.kill ? 1 : 0;
   fork.token = static_cast<std::uint32_t>(cell.pid);
   fork.change_uid = host_.change_uid ? 1 : 0;
   fork.uid = host_.first_uid + 2 * cell.slot;

@@ -96,21 +96,22 @@ void Cell::fail() {
 
 /// What does not depend on the job. A failure is kept until there is somebody to tell.
 void Cell::prepare() {
-  if (::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
+  if (fault_at(Step::parent_death_signal) || ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) {
     failure_ = {Step::parent_death_signal, errno};
     return;
   }
   for (const int procs : plan_.join) {
-    if (::write(procs, "0", 1) != 1) {
+    if (fault_at(Step::join_cgroup) || ::write(procs, "0", 1) != 1) {
       failure_ = {Step::join_cgroup, errno};
       return;
     }
   }
-  if (plan_.cgroup_namespace && ::unshare(CLONE_NEWCGROUP) != 0) {
+  if (fault_at(Step::cgroup_namespace) || (plan_.cgroup_namespace && ::unshare(CLONE_NEWCGROUP) != 0)) {
     failure_ = {Step::cgroup_namespace, errno};
     return;
   }
-  if (plan_.network_namespace >= 0 && ::setns(plan_.network_namespace, CLONE_NEWNET) != 0) {
+  if (fault_at(Step::network_namespace) ||
+      (plan_.network_namespace >= 0 && ::setns(plan_.network_namespace, CLONE_NEWNET) != 0)) {
     failure_ = {Step::network_namespace, errno};
     return;
   }
@@ -144,7 +145,7 @@ bool Cell::receive() {
   }
   launch_ = std::get<LaunchFrame>(std::move(*frame));
   const std::size_t link = launch_.has(LaunchFrame::fork_zygote) ? 1 : 0;
-  if (fds_.size() != launch_.descriptors() + link || launch_.policy_id >= plan_.filters->size()) {
+  if (fault_at(Step::receive_request) || fds_.size() != launch_.descriptors() + link || launch_.policy_id >= plan_.filters->size()) {
     failure_ = {Step::receive_request, EBADMSG};
   }
   if (failure_) fail();
@@ -195,7 +196,7 @@ void Cell::start_program() {
   // The child shares memory and descriptors until execve, so nothing is copied, and its seccomp listener is ours.
   alignas(16) static char stack[64 * 1024];
   const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD | (plan_.nested_user_namespace ? CLONE_NEWUSER : 0);
-  program_ = ::clone(child_entry, stack + sizeof stack, flags, this);
+  program_ = fault_at(Step::clone_target) ? -1 : ::clone(child_entry, stack + sizeof stack, flags, this);
   if (program_ < 0) {
     failure_ = {Step::clone_target, errno};
     fail();
@@ -215,7 +216,7 @@ void Cell::adopt_program() {
   }
   if (files[1].revents != 0) ::_exit(2);
   std::optional<Message> message = receive_message(link, false);
-  if (!message || message->bytes.size() != sizeof failure_) {
+  if (fault_at(Step::fork_zygote) || !message || message->bytes.size() != sizeof failure_) {
     failure_ = {Step::fork_zygote, ECHILD};
     fail();
   }

@@ -105,6 +105,8 @@ void write(Writer& out, const HelloFrame& frame) {
   out.number(kHello);
   out.number(frame.without);
   out.number(frame.ready_cells);
+  out.number(frame.fault_step);
+  out.number(frame.fault_kill);
 }
 
 void write(Writer& out, const ProbesFrame& frame) {
@@ -139,7 +141,7 @@ void write(Writer& out, const ForkFrame& frame) {
   out.number(kFork);
   for (const std::uint32_t value :
        {frame.token, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
-        frame.notify, frame.judge, frame.processes}) {
+        frame.notify, frame.judge, frame.processes, frame.fault_step, frame.fault_kill}) {
     out.number(value);
   }
   for (const std::uint64_t value : {frame.cpu_milliseconds, frame.file_bytes, frame.address_space_bytes}) out.number64(value);
@@ -170,6 +172,9 @@ HelloFrame read_hello(Reader& in) {
   frame.without = in.number("without");
   frame.ready_cells = in.number("ready cells");
   in.check(frame.ready_cells <= 64, "ready cells");
+  frame.fault_step = in.number("fault step");
+  frame.fault_kill = in.number("fault kill");
+  in.check(frame.fault_kill <= 1, "fault kill");
   return frame;
 }
 
@@ -223,7 +228,7 @@ ForkFrame read_fork(Reader& in) {
   ForkFrame frame;
   for (std::uint32_t* value :
        {&frame.token, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
-        &frame.landlock_version, &frame.notify, &frame.judge, &frame.processes}) {
+        &frame.landlock_version, &frame.notify, &frame.judge, &frame.processes, &frame.fault_step, &frame.fault_kill}) {
     *value = in.number("fork");
   }
   in.check(frame.judge <= 1, "judge");

@@ -55,6 +55,7 @@ int landlock_version() {
 
 Failure restrict_files(int version, const char* writable) {
   if (version == 0) return {};
+  if (fault_at(Step::landlock)) return {Step::landlock, errno};
   Ruleset attributes;
   attributes.files = handled_files(version);
   attributes.network = 3;

@@ -34,7 +34,7 @@ bool set(int resource, std::uint64_t value) { return set(resource, value, value)
 Failure set_resource_limits(const ResourceLimits& limits) {
   // A process alone hits its own limit a second late: the monitor, which sees all processes together, comes first.
   const std::uint64_t cpu_seconds = limits.cpu_milliseconds / 1000 + 1;
-  const bool good = set(RLIMIT_CORE, kNoCore) && set(RLIMIT_CPU, cpu_seconds, cpu_seconds + 1) &&
+  const bool good = !fault_at(Step::resource_limits) && set(RLIMIT_CORE, kNoCore) && set(RLIMIT_CPU, cpu_seconds, cpu_seconds + 1) &&
                     set(RLIMIT_FSIZE, limits.file_bytes) && set(RLIMIT_STACK, kStackBytes) &&
                     set(RLIMIT_NOFILE, kOpenFiles) && set(RLIMIT_MEMLOCK, 0) && set(RLIMIT_MSGQUEUE, 0) &&
                     set(RLIMIT_SIGPENDING, kPendingSignals) && set(RLIMIT_NICE, 0) && set(RLIMIT_RTPRIO, 0) &&

@@ -273,13 +273,19 @@ void Monitor::step() {
 Outcome Monitor::ended_outcome() const {
   const int status = static_cast<int>(ended_->values[0]);
   const bool full = ended_->values[4] != 0;
-  const bool memory = options_.address_space_limited &&
-                      result_.usage.peak_memory_bytes >= options_.limits.memory_bytes / 10 * 9;
+  const auto says = [this](std::string_view words) { return result_.errors.bytes.find(words) != std::string::npos; };
+  // Without cgroups the limits show as calls that fail, and only the program can say so; it can lie, but not itself to a pass.
+  const bool memory =
+      options_.address_space_limited &&
+      (result_.usage.peak_memory_bytes >= options_.limits.memory_bytes / 10 * 9 || says("MemoryError") ||
+       says("bad_alloc") || says("Cannot allocate memory"));
+  const bool forks = options_.forks_uncounted && (says("Resource temporarily unavailable") || says("can't start new thread"));
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     if (number == SIGXCPU || (number == SIGKILL && result_.usage.cpu >= options_.limits.cpu)) return CpuLimit{};
     if (number == SIGXFSZ) return FileLimit{};
     if (memory) return MemoryLimit{};
+    if (forks) return ProcessLimit{};
     if (full) return FileLimit{};
     if (number == SIGSYS) return SyscallDenied{"unknown", -1, {}};
     return Signalled{number};
@@ -287,6 +293,7 @@ Outcome Monitor::ended_outcome() const {
   const int code = WEXITSTATUS(status);
   if (code == 0) return Ok{};
   if (memory) return MemoryLimit{};
+  if (forks) return ProcessLimit{};
   if (full) return FileLimit{};
   return ExitNonzero{code};
 }

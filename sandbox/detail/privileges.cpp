@@ -53,15 +53,15 @@ bool write_file(const char* path, const char* text) {
 
 Failure drop_privileges(const Identity& identity) {
   // The bounding set and securebits need CAP_SETPCAP, which the change of uid takes away.
-  if (!drop_capabilities()) return {Step::drop_capabilities, errno};
+  if (fault_at(Step::drop_capabilities) || !drop_capabilities()) return {Step::drop_capabilities, errno};
   if (identity.change) {
-    if (::syscall(SYS_setgroups, 0, nullptr) != 0) return {Step::drop_groups, errno};
+    if (fault_at(Step::drop_groups) || ::syscall(SYS_setgroups, 0, nullptr) != 0) return {Step::drop_groups, errno};
     if (::syscall(SYS_setresgid, identity.id, identity.id, identity.id) != 0) return {Step::drop_groups, errno};
-    if (::syscall(SYS_setresuid, identity.id, identity.id, identity.id) != 0) return {Step::drop_uid, errno};
+    if (fault_at(Step::drop_uid) || ::syscall(SYS_setresuid, identity.id, identity.id, identity.id) != 0) return {Step::drop_uid, errno};
   }
   if (!clear_capability_sets()) return {Step::drop_capabilities, errno};
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return {Step::drop_capabilities, errno};
-  if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {Step::no_new_privileges, errno};
+  if (fault_at(Step::no_new_privileges) || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {Step::no_new_privileges, errno};
   return {};
 }
 

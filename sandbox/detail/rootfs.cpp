@@ -216,12 +216,13 @@ RootTemplate build_root(const std::vector<std::string>& roots, const std::vector
 }
 
 Failure enter_root(int mount_namespace) {
-  if (::setns(mount_namespace, CLONE_NEWNS) != 0 || ::unshare(CLONE_NEWNS) != 0) return {Step::mount_namespace, errno};
+  if (fault_at(Step::mount_namespace) || ::setns(mount_namespace, CLONE_NEWNS) != 0 || ::unshare(CLONE_NEWNS) != 0) return {Step::mount_namespace, errno};
   return {};
 }
 
 Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned owner) {
-  if (::mount("sandbox", kWritable, "tmpfs", MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
+  if (fault_at(Step::mount_tmpfs) ||
+      ::mount("sandbox", kWritable, "tmpfs", MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
     return {Step::mount_tmpfs, errno};
   }
   for (const char* directory : {"/sandbox/box", "/sandbox/tmp", "/sandbox/shm"}) {
@@ -232,7 +233,8 @@ Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned
 }
 
 Failure resize_writable(const WritableLimits& limits) {
-  if (::mount("sandbox", kWritable, "tmpfs", MS_REMOUNT | MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
+  if (fault_at(Step::resize_tmpfs) ||
+      ::mount("sandbox", kWritable, "tmpfs", MS_REMOUNT | MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
     return {Step::resize_tmpfs, errno};
   }
   return {};
@@ -253,7 +255,7 @@ OwnProc make_own_proc() {
 
 Failure attach_own_proc(const OwnProc& proc) {
   if (proc.failure) return proc.failure;
-  return attach(proc.mount.get(), "/proc") ? Failure{} : Failure{Step::mount_proc, errno};
+  return !fault_at(Step::mount_proc) && attach(proc.mount.get(), "/proc") ? Failure{} : Failure{Step::mount_proc, errno};
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -61,6 +61,16 @@ static_assert(sizeof(kStepNames) / sizeof(kStepNames[0]) == static_cast<std::siz
   return step < Step::count ? kStepNames[static_cast<std::size_t>(step)] : std::string_view("unknown_step");
 }
 
+/// For tests of faults: one step that does not succeed. Set in the broker before any run; children inherit it.
+struct Fault {
+  Step step = Step::none;
+  bool kill = false;  ///< the process that takes the step dies in it; otherwise the step fails
+};
+inline Fault injected_fault;
+
+/// Called at the beginning of each step: true when it has to fail (errno is set).
+[[nodiscard]] bool fault_at(Step step);
+
 /// A step that failed and the errno it failed with.
 struct Failure {
   Step step = Step::none;

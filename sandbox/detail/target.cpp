@@ -21,14 +21,14 @@ namespace {
 Failure move_streams(const TargetPlan& plan) {
   // The broker keeps descriptors 0 to 15 occupied, so no move overwrites the source of a later one.
   for (int i = 0; i < 3; ++i) {
-    if (::dup2(plan.streams[i], i) < 0) return {Step::standard_streams, errno};
+    if (fault_at(Step::standard_streams) || ::dup2(plan.streams[i], i) < 0) return {Step::standard_streams, errno};
   }
   if (plan.questions >= 0 && (::dup2(plan.questions, 3) < 0 || ::dup2(plan.answers, 4) < 0)) {
     return {Step::standard_streams, errno};
   }
   // Marked rather than closed: the init, which shares the table until execve, goes on using them.
   const unsigned first = plan.questions >= 0 ? 5 : 3;
-  if (::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) != 0) return {Step::close_descriptors, errno};
+  if (fault_at(Step::close_descriptors) || ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) != 0) return {Step::close_descriptors, errno};
   return {};
 }
 
@@ -38,6 +38,7 @@ Failure load_filter(const TargetPlan& plan, int& listener) {
   sock_fprog program{};
   program.len = static_cast<unsigned short>(plan.filter.size());
   program.filter = reinterpret_cast<sock_filter*>(const_cast<std::uint64_t*>(plan.filter.data()));
+  if (fault_at(Step::seccomp)) return {Step::seccomp, errno};
   const unsigned flags = plan.notify ? SECCOMP_FILTER_FLAG_NEW_LISTENER : 0;
   const long loaded = ::syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, flags, &program);
   if (loaded < 0) return {Step::seccomp, errno};
@@ -48,13 +49,13 @@ Failure load_filter(const TargetPlan& plan, int& listener) {
 }  // namespace
 
 void confine(const TargetPlan& plan, TargetResult& result) {
-  if (::setsid() < 0 && errno != EPERM) {
+  if (fault_at(Step::new_session) || (::setsid() < 0 && errno != EPERM)) {
     result.failure = {Step::new_session, errno};
     return;
   }
   ::umask(022);
   if ((result.failure = move_streams(plan))) return;
-  if (::chdir(kBox) != 0) {
+  if (fault_at(Step::change_directory) || ::chdir(kBox) != 0) {
     result.failure = {Step::change_directory, errno};
     return;
   }
@@ -70,6 +71,10 @@ void confine(const TargetPlan& plan, TargetResult& result) {
 void become_program(const TargetPlan& plan, TargetResult& result) {
   confine(plan, result);
   if (result.failure) return;
+  if (fault_at(Step::execute)) {
+    result.failure = {Step::execute, errno};
+    return;
+  }
   if (plan.executable >= 0) {
     ::syscall(SYS_execveat, plan.executable, "", plan.arguments, plan.environment, AT_EMPTY_PATH);
   } else {

@@ -74,6 +74,7 @@ bool accept(Message& message) {
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) zygote().filter = std::move(policy->program);
   auto* request = std::get_if<ForkFrame>(&*frame);
   if (request == nullptr || message.descriptors.size() < 5U + 2U * request->judge) return false;
+  injected_fault = {static_cast<Step>(request->fault_step), request->fault_kill != 0};
   zygote().request = std::move(*request);
   zygote().descriptors = std::move(message.descriptors);
   return true;
@@ -85,7 +86,7 @@ Failure enter_run() {
   for (std::size_t i = 5U + 2U * request.judge; i < fds.size(); ++i) {
     if (::write(fds[i].get(), "0", 1) != 1) return {Step::join_cgroup, errno};
   }
-  if (::setns(fds[0].get(), static_cast<int>(request.namespaces)) != 0) return {Step::enter_namespaces, errno};
+  if (fault_at(Step::enter_namespaces) || ::setns(fds[0].get(), static_cast<int>(request.namespaces)) != 0) return {Step::enter_namespaces, errno};
   if (request.nested_user_namespace != 0 && ::unshare(CLONE_NEWUSER) != 0) return {Step::enter_namespaces, errno};
   return {};
 }

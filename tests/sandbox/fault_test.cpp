@@ -1,0 +1,214 @@
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <optional>
+#include <thread>
+
+#include "sandbox/detail/step.h"
+#include "tests/sandbox/host_state.h"
+#include "tests/sandbox/shared_sandbox.h"
+
+namespace fixpoint::sandbox {
+namespace {
+
+using namespace std::chrono_literals;
+using detail::Step;
+
+Job program(Start start) {
+  Job job{.language = Language::python, .source = "print('ran')", .start = start};
+  job.limits.file_bytes = 8 << 20;  // not the prepared size: the step that resizes is taken
+  return job;
+}
+
+/// Steps of a run that is cold, has a /proc, or is forked from a zygote; steps that this host does not take are left out.
+bool taken(Step step, Start start) {
+  const Protections& protections = shared_sandbox().protections();
+  switch (step) {
+    case Step::none:
+    case Step::parse_request:
+    case Step::mount_proc:
+    case Step::count: return false;
+    case Step::join_cgroup: return protections.has(Protection::cgroup_memory);
+    case Step::drop_groups:
+    case Step::drop_uid: return protections.has(Protection::separate_uid);
+    case Step::landlock: return protections.has(Protection::landlock);
+    case Step::clone_target:
+    case Step::execute: return start == Start::cold;
+    case Step::fork_zygote:
+    case Step::enter_namespaces: return start == Start::warm;
+    default: return true;
+  }
+}
+
+class FaultTest : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Steps, FaultTest, testing::Range(1, static_cast<int>(Step::count)), [](const auto& info) {
+  return std::string(detail::kStepNames[static_cast<std::size_t>(info.param)]);
+});
+
+void expect_nothing_left(int broker) {
+  EXPECT_FALSE(process_exists(broker));
+  EXPECT_EQ(cgroups_of(broker), std::vector<std::string>());
+}
+
+TEST_P(FaultTest, FailedStepIsTheVerdictAndNothingIsLeft) {
+  const auto step = static_cast<Step>(GetParam());
+  for (const Start start : {Start::cold, Start::warm}) {
+    if (!taken(step, start)) continue;
+    auto faulty = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step))});
+    ASSERT_TRUE(faulty.has_value()) << faulty.error().message();
+    const Verdict verdict = faulty->run(program(start));
+    const auto* error = std::get_if<SetupError>(&verdict.outcome);
+    ASSERT_NE(error, nullptr) << text_of(verdict);
+    EXPECT_EQ(error->step, name(step));
+    EXPECT_EQ(verdict.standard_output.bytes, "");
+    const int broker = faulty->broker_pid();
+    { const Sandbox ended = std::move(*faulty); }
+    expect_nothing_left(broker);
+  }
+  EXPECT_TRUE(shared_sandbox().run(program(Start::warm)).ok());
+}
+
+TEST_P(FaultTest, ProcessKilledInAStepNeverPassesAndNothingIsLeft) {
+  const auto step = static_cast<Step>(GetParam());
+  for (const Start start : {Start::cold, Start::warm}) {
+    if (!taken(step, start)) continue;
+    auto faulty = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step)), .fault_kills = true});
+    ASSERT_TRUE(faulty.has_value()) << faulty.error().message();
+    const Verdict verdict = faulty->run(program(start));
+    EXPECT_FALSE(verdict.ok()) << name(step) << ": " << text_of(verdict);
+    EXPECT_EQ(verdict.standard_output.bytes, "");
+    const int broker = faulty->broker_pid();
+    { const Sandbox ended = std::move(*faulty); }
+    if (broker > 0) EXPECT_FALSE(process_exists(broker));
+  }
+  EXPECT_TRUE(shared_sandbox().run(program(Start::cold)).ok());
+}
+
+/// A program that says on its judge channel that it runs, and then waits for ever.
+struct Conversation {
+  std::array<int, 2> questions{-1, -1};
+  std::array<int, 2> answers{-1, -1};
+
+  Conversation() {
+    if (::pipe(questions.data()) != 0 || ::pipe(answers.data()) != 0) throw std::runtime_error("pipe");
+  }
+  ~Conversation() {
+    for (const int fd : {questions[0], questions[1], answers[0], answers[1]}) ::close(fd);
+  }
+  [[nodiscard]] Job job(Start start) const {
+    Job waiting{.language = Language::python, .source = "import os, time\nos.write(4, b'x')\ntime.sleep(1000)", .start = start};
+    waiting.limits.wall = 120s;
+    waiting.judge = JudgeChannel{questions[0], answers[1]};
+    return waiting;
+  }
+  void wait_until_it_runs() const {
+    char byte = 0;
+    EXPECT_EQ(::read(answers[0], &byte, 1), 1);
+  }
+};
+
+TEST(KillTest, BrokerKilledWhileAProgramRunsIsAnInternalErrorAndTheNextRunWorks) {
+  for (const Start start : {Start::cold, Start::warm}) {
+    auto sandbox = Sandbox::start();
+    ASSERT_TRUE(sandbox.has_value());
+    const Conversation conversation;
+    Verdict verdict;
+    const int broker = sandbox->broker_pid();
+    {
+      std::jthread runner([&] { verdict = sandbox->run(conversation.job(start)); });
+      conversation.wait_until_it_runs();
+      ASSERT_EQ(::kill(broker, SIGKILL), 0);
+    }
+    EXPECT_TRUE(std::holds_alternative<InternalError>(verdict.outcome)) << text_of(verdict);
+    EXPECT_TRUE(sandbox->run(program(start)).ok());
+    EXPECT_NE(sandbox->broker_pid(), broker);
+    // The new broker removed what the old one could not.
+    EXPECT_EQ(cgroups_of(broker), std::vector<std::string>());
+  }
+}
+
+TEST(KillTest, ServiceKilledWhileAProgramRunsLeavesNothing) {
+  std::array<int, 2> broker_pipe{};
+  ASSERT_EQ(::pipe(broker_pipe.data()), 0);
+  const Conversation conversation;
+  const pid_t service = ::fork();
+  if (service == 0) {
+    auto sandbox = Sandbox::start();
+    if (!sandbox) ::_exit(1);
+    const int broker = sandbox->broker_pid();
+    (void)!::write(broker_pipe[1], &broker, sizeof broker);
+    (void)sandbox->run(conversation.job(Start::cold));
+    ::_exit(0);
+  }
+  int broker = 0;
+  ASSERT_EQ(::read(broker_pipe[0], &broker, sizeof broker), static_cast<ssize_t>(sizeof broker));
+  conversation.wait_until_it_runs();
+  ASSERT_EQ(::kill(service, SIGKILL), 0);
+  ASSERT_EQ(::waitpid(service, nullptr, 0), service);
+  // The program holds the last other end of this pipe: its end of file is the program's end.
+  ::close(conversation.answers[1]);
+  char byte = 0;
+  EXPECT_EQ(::read(conversation.answers[0], &byte, 1), 0);
+  // Then the broker, whose end nobody here can wait for, leaves.
+  for (int i = 0; i < 20'000 && process_exists(broker); ++i) ::usleep(1000);
+  expect_nothing_left(broker);
+  ::close(broker_pipe[0]);
+  ::close(broker_pipe[1]);
+}
+
+TEST(KillTest, ProgramsInitKilledFromOutsideIsAnInternalError) {
+  const Conversation conversation;
+  Verdict verdict;
+  auto sandbox = Sandbox::start({.warm = false});
+  ASSERT_TRUE(sandbox.has_value());
+  {
+    std::jthread runner([&] { verdict = sandbox->run(conversation.job(Start::cold)); });
+    conversation.wait_until_it_runs();
+    const std::string broker = std::to_string(sandbox->broker_pid());
+    std::ifstream children("/proc/" + broker + "/task/" + broker + "/children");
+    for (int init = 0; children >> init;) ::kill(init, SIGKILL);
+  }
+  EXPECT_TRUE(std::holds_alternative<InternalError>(verdict.outcome)) << text_of(verdict);
+  EXPECT_TRUE(sandbox->run(program(Start::cold)).ok());
+}
+
+TEST(LeakTest, ThousandsOfRunsLeaveEverythingAtItsBaseline) {
+  auto sandbox = Sandbox::start();
+  ASSERT_TRUE(sandbox.has_value());
+  const Job quick{.language = Language::c, .source = "int main(void) { return 0; }"};
+  const Job forked{.language = Language::python, .source = "pass"};
+  const auto run = [&](int count) {
+    for (int i = 0; i < count; ++i) {
+      const Verdict verdict = sandbox->run(i % 4 == 0 ? forked : quick);
+      ASSERT_TRUE(verdict.ok()) << text_of(verdict);
+    }
+  };
+  run(200);
+  const std::string broker = std::to_string(sandbox->broker_pid());
+  const ProcessState service_before = state_of("self");
+  const ProcessState broker_before = state_of(broker);
+  const std::size_t files_before = count_entries("/tmp");
+  constexpr int kRuns = 2000;
+  run(kRuns);
+  const ProcessState service_after = state_of("self");
+  const ProcessState broker_after = state_of(broker);
+  EXPECT_EQ(service_after.descriptors, service_before.descriptors);
+  EXPECT_EQ(service_after.mounts, service_before.mounts);
+  EXPECT_EQ(broker_after.mounts, broker_before.mounts);
+  // Cells and networks that are kept ready come and go; their number is bounded.
+  constexpr std::size_t kReadyDescriptors = 64;
+  EXPECT_LE(broker_after.descriptors, broker_before.descriptors + kReadyDescriptors);
+  EXPECT_LE(broker_after.children, broker_before.children + 4);
+  EXPECT_LE(broker_after.resident_kib, broker_before.resident_kib + 1024);
+  EXPECT_LE(service_after.resident_kib, service_before.resident_kib + 8192);
+  EXPECT_LE(count_entries("/tmp"), files_before + 64);  // other programs use it, too
+  const int pid = sandbox->broker_pid();
+  { const Sandbox ended = std::move(*sandbox); }
+  expect_nothing_left(pid);
+}
+
+}  // namespace
+}  // namespace fixpoint::sandbox
