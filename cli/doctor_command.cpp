@@ -46,7 +46,7 @@ int print_text(const sb::Sandbox& sandbox) {
 
 int examine(bool as_json) {
   sb::Options options;
-  options.accept = sb::Strength::no_namespaces;  // say what is missing instead of refusing
+  options.accept = sb::Strength::degraded;  // say what is missing instead of refusing
   options.warm = false;
   const auto sandbox = sb::Sandbox::start(std::move(options));
   if (!sandbox) return fail("sandbox: " + sandbox.error().message());

@@ -134,7 +134,7 @@ int run_program(const RunArguments& arguments) {
   if (!job) return fail(job.error());
   sb::Options options;
   options.warm = false;
-  if (arguments.allow_weak) options.accept = sb::Strength::no_namespaces;
+  if (arguments.allow_weak) options.accept = sb::Strength::degraded;
   for (const std::string& text : arguments.without) {
     const auto protection = sb::parse_protection(text);
     if (!protection) {
@@ -175,7 +175,7 @@ void add_sandbox_command(CLI::App& app, Run& run) {
   command->add_option("--without", arguments->without, "Switch a protection off, as if the host lacked it");
   command->add_flag("--json", arguments->as_json, "Print the verdict as JSON");
   command->add_flag("--cold", arguments->cold, "Start a new interpreter");
-  command->add_flag("--allow-weak", arguments->allow_weak, "Run on a host that cannot isolate");
+  command->add_flag("--allow-weak", arguments->allow_weak, "Run although a required protection is missing on this host");
   command->footer("Exit codes: 0 verdict ok, 10 any other verdict of the program, 11 the sandbox could not run it, 2 usage.");
   command->callback([arguments, &run] { run = [arguments] { return run_program(*arguments); }; });
 }

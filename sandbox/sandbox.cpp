@@ -130,7 +130,7 @@ tl::expected<void, StartError> Sandbox::Impl::probe() {
     (probe.active ? protections_.active : protections_.missing).push_back(probe.protection);
   }
   for (const Protection needed : detail::required_protections()) {
-    if (protections_.has(needed) || options_.accept == Strength::no_namespaces) continue;
+    if (protections_.has(needed) || options_.accept == Strength::degraded) continue;
     const bool switched_off =
         std::find(options_.without.begin(), options_.without.end(), needed) != options_.without.end();
     if (!switched_off) return tl::unexpected(StartError{"host_too_weak", std::string(name(needed)) + " is not available"});

@@ -13,10 +13,10 @@
 
 namespace fixpoint::sandbox {
 
-/// Which host is good enough.
+/// Which host is good enough. Without namespaces at all (no root, and no user namespaces) none is.
 enum class Strength : std::uint8_t {
-  isolated,       ///< namespaces, a read-only root and seccomp are required
-  no_namespaces,  ///< weak, by the operator's explicit word: Landlock, seccomp and rlimits alone
+  isolated,  ///< namespaces, a read-only root, seccomp and rlimits are required; the rest may be missing and is then said
+  degraded,  ///< by the operator's explicit word: run although one of these is missing; every verdict names it
 };
 
 struct Options {

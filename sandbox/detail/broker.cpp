@@ -413,6 +413,7 @@ void Broker::reap() {
     if (found == cells_.end()) continue;
     LiveCell& cell = found->second;
     // The namespace is empty: its init is reaped only after everything else in it.
+    cell.leaf.kill();  // empty already where pid namespaces work as they should
     if (cell.report.valid()) account(cell);
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
     free_slots_.push_back(cell.slot);

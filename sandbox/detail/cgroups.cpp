@@ -2,7 +2,10 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +15,7 @@
 #include <utility>
 
 #include "sandbox/detail/cgroup_mounts.h"
+#include "sandbox/detail/namespaces.h"
 
 namespace fixpoint::sandbox::detail {
 
@@ -181,6 +185,10 @@ bool CgroupLeaf::remove() {
   return clean;
 }
 
+void CgroupLeaf::kill() const {
+  if (unified_.handle.valid()) (void)write_file_at(unified_.handle.get(), "cgroup.kill", "1");
+}
+
 Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
   const auto failed = [] { return Failure{Step::set_cgroup_limits, errno}; };
   if (memory_ >= 0 && limits.memory_bytes != current_.memory_bytes) {
@@ -275,6 +283,7 @@ CgroupTree& CgroupTree::operator=(CgroupTree&& other) noexcept {
   std::swap(processes_, other.processes_);
   std::swap(cpu_, other.cpu_);
   std::swap(unified_, other.unified_);
+  std::swap(kill_, other.kill_);
   std::swap(own_, other.own_);
   std::swap(next_, other.next_);
   return *this;
@@ -292,8 +301,10 @@ void CgroupTree::probe() {
   if (!leaf) {
     const std::string why = std::string("cannot make a leaf: ") + std::strerror(errno);
     for (CgroupController* slot : {&memory_, &processes_, &cpu_, &unified_}) refuse(*slot, why);
+    kill_.refused = why;
     return;
   }
+  probe_kill(*leaf);
   constexpr std::uint64_t kProbeBytes = 64ULL << 20;
   (void)leaf->set_limits({kProbeBytes, 17});
   if (leaf->memory_ >= 0) {
@@ -304,6 +315,39 @@ void CgroupTree::probe() {
     refuse(processes_, "the limit does not read back");
   }
   if (!leaf->cpu_counter_.valid()) refuse(cpu_, "no counter");
+}
+
+/// A child that waits in a leaf must die when the leaf is killed.
+void CgroupTree::probe_kill(const CgroupLeaf& leaf) {
+  if (!unified_.usable()) {
+    kill_.refused = unified_.refused;
+    return;
+  }
+  if (::faccessat(leaf.unified_directory(), "cgroup.kill", W_OK, 0) != 0) {
+    kill_.refused = std::string("cgroup.kill: ") + std::strerror(errno);
+    return;
+  }
+  UniqueFd handle;
+  const pid_t child = clone_process({0, leaf.unified_directory()}, handle);
+  if (child == 0) {
+    ::pause();
+    ::_exit(1);
+  }
+  if (child < 0) {
+    kill_.refused = std::string("clone into a leaf: ") + std::strerror(errno);
+    unified_ = {{}, false, kill_.refused};
+    return;
+  }
+  leaf.kill();
+  constexpr int kKillMs = 5000;
+  pollfd ended{handle.get(), POLLIN, 0};
+  const bool died = ::poll(&ended, 1, kKillMs) == 1;
+  if (!died) ::kill(child, SIGKILL);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (died && WIFSIGNALED(status)) kill_ = unified_;
+  else kill_.refused = "a child survived";
 }
 
 std::optional<CgroupLeaf> CgroupTree::make_leaf() {

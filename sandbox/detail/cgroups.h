@@ -57,6 +57,8 @@ class CgroupLeaf {
   /// Step::set_cgroup_limits with the errno.
   [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
   [[nodiscard]] CgroupCounters read() const;
+  /// Kills everything in the leaf, where the kernel can (v2).
+  void kill() const;
   /// False where a directory could not be removed: something is still alive in it.
   bool remove();
 
@@ -97,7 +99,7 @@ class CgroupTree {
   [[nodiscard]] const CgroupController& memory() const { return memory_; }
   [[nodiscard]] const CgroupController& processes() const { return processes_; }
   [[nodiscard]] const CgroupController& cpu() const { return cpu_; }
-  [[nodiscard]] const CgroupController& unified() const { return unified_; }
+  [[nodiscard]] const CgroupController& kill() const { return kill_; }
 
   /// A new empty leaf, or the errno.
   [[nodiscard]] std::optional<CgroupLeaf> make_leaf();
@@ -105,7 +107,9 @@ class CgroupTree {
  private:
   void probe();
 
-  CgroupController memory_, processes_, cpu_, unified_;
+  void probe_kill(const CgroupLeaf& leaf);
+
+  CgroupController memory_, processes_, cpu_, unified_, kill_;
   std::vector<std::string> own_;  ///< directories to remove at the end
   std::uint64_t next_ = 0;
 };

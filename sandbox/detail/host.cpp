@@ -87,7 +87,7 @@ ProbesFrame Host::probes(const CgroupTree& cgroups, NetworkPool& networks) const
   add_controller(Protection::cgroup_memory, cgroups.memory(), "a limit was set and read back");
   add_controller(Protection::cgroup_pids, cgroups.processes(), "a limit was set and read back");
   add_controller(Protection::cgroup_cpu, cgroups.cpu(), "a leaf counts CPU time");
-  add_controller(Protection::cgroup_kill, cgroups.unified(), "runs are born in a leaf");
+  add_controller(Protection::cgroup_kill, cgroups.kill(), "a child was born in a leaf and died with it");
   UniqueFd network = network_namespace ? networks.take() : UniqueFd();
   const NamespaceIds inside = namespaces_of_child({clone_flags, -1}, network.get(), cgroup_namespace);
   const auto add_namespace = [&](Protection protection, const std::string& ours, const std::string& theirs) {
