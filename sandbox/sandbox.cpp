@@ -292,8 +292,11 @@ Verdict Sandbox::Impl::run(const Job& job, std::stop_token stop) {
     verdict.outcome = Cancelled{};
     return verdict;
   }
+  struct Slot {
+    Impl& owner;
+    ~Slot() { owner.release(); }
+  } const slot{*this};
   run_acquired(job, *tool, std::move(stop), verdict);
-  release();
   return verdict;
 }
 

@@ -30,6 +30,7 @@ namespace {
 
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNetworks = 4;
+constexpr std::size_t kIdleLeaves = 8;
 /// A zygote is replaced after this many programs.
 constexpr std::uint32_t kForksPerZygote = 1000;
 
@@ -79,6 +80,7 @@ class Broker {
   pid_t start_zygote(const TemplateFrame& frame, std::uint32_t policy);
   void take_zygote_message(pid_t pid, Zygote& zygote);
   void zygote_ended(pid_t pid);
+  std::optional<CgroupLeaf> take_leaf();
   bool refill();
   void reap();
   void account(LiveCell& cell);
@@ -97,6 +99,7 @@ class Broker {
   std::vector<std::vector<std::uint64_t>> filters_;
   NetworkPool networks_;
   CgroupTree cgroups_;
+  std::vector<CgroupLeaf> leaves_;  ///< empty, for the next runs; gone before the tree
   std::map<pid_t, LiveCell> cells_;
   std::map<pid_t, Zygote> zygotes_;
   std::map<pid_t, pid_t> programs_;  ///< zygote's child to the run's init
@@ -139,6 +142,13 @@ void Broker::handle(PolicyFrame frame) {
   filters_[frame.id] = host_.seccomp ? std::move(frame.program) : std::vector<std::uint64_t>();
 }
 
+std::optional<CgroupLeaf> Broker::take_leaf() {
+  if (leaves_.empty()) return cgroups_.make_leaf();
+  CgroupLeaf leaf = std::move(leaves_.back());
+  leaves_.pop_back();
+  return leaf;
+}
+
 tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool proc) {
   UniqueFd& mounts = templates_[template_id];
   if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
@@ -155,7 +165,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
     if (!fault_at(Step::prepare_network)) cell.network = networks_.take();
     if (!cell.network.valid()) return tl::unexpected(Failure{Step::prepare_network, errno});
   }
-  std::optional<CgroupLeaf> leaf = fault_at(Step::prepare_cgroup) ? std::nullopt : cgroups_.make_leaf();
+  std::optional<CgroupLeaf> leaf = fault_at(Step::prepare_cgroup) ? std::nullopt : take_leaf();
   if (!leaf) return tl::unexpected(Failure{Step::prepare_cgroup, errno});
   cell.leaf = std::move(*leaf);
   std::optional<SocketPair> sockets = fault_at(Step::clone_init) ? std::nullopt : make_socket_pair();
@@ -208,6 +218,7 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
   Report started;
   started.kind = Report::Kind::started;
+  started.values[2] = cell.leaf.read().cpu_microseconds;
   std::vector<int> handles{cell.pidfd.get()};
   if (cell.leaf.cpu_counter() >= 0) {
     started.values[0] = 1;
@@ -415,6 +426,7 @@ void Broker::reap() {
     // The namespace is empty: its init is reaped only after everything else in it.
     cell.leaf.kill();  // empty already where pid namespaces work as they should
     if (cell.report.valid()) account(cell);
+    if (leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
     free_slots_.push_back(cell.slot);
     cells_.erase(found);

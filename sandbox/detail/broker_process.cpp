@@ -95,6 +95,7 @@ tl::expected<void, StartError> BrokerProcess::start() {
     stop();
     return tl::unexpected(StartError{"broker_hello", "the broker did not answer"});
   }
+  ++generation_;
   probes_ = std::get<ProbesFrame>(std::move(*frame));
   for (const Frame& introduction : introduction_) {
     if (!send_frame(socket_.get(), encode(introduction), {})) return tl::unexpected(error("broker_introduction"));
@@ -114,15 +115,17 @@ tl::expected<void, StartError> BrokerProcess::send(const Frame& frame, std::span
     if (auto running = ensure(); !running) return running;
     // The lock is not held while sending: messages are atomic. A broker that is replaced meanwhile fails the send.
     int socket = -1;
+    std::uint64_t generation = 0;
     {
       const std::scoped_lock lock(mutex_);
+      generation = generation_;
       socket = ::fcntl(socket_.get(), F_DUPFD_CLOEXEC, 3);
     }
     const UniqueFd own(socket);
     if (own.valid() && send_frame(own.get(), bytes, descriptors)) return {};
     if (errno != EPIPE && errno != ECONNRESET && errno != ENOTCONN) return tl::unexpected(error("broker_send"));
     const std::scoped_lock lock(mutex_);
-    stop();
+    if (generation == generation_) stop();  // otherwise another thread has replaced it already
   }
   return tl::unexpected(error("broker_send"));
 }

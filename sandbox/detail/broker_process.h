@@ -2,7 +2,7 @@
 
 #include <sys/types.h>
 
-#include <functional>
+#include <cstdint>
 #include <mutex>
 #include <span>
 #include <tl/expected.hpp>
@@ -41,6 +41,7 @@ class BrokerProcess {
   const std::vector<Frame> introduction_;
   mutable std::mutex mutex_;
   pid_t pid_ = 0;
+  std::uint64_t generation_ = 0;  ///< counts brokers
   UniqueFd socket_;
   ProbesFrame probes_;
 };

@@ -37,6 +37,13 @@ bool write_file_at(int directory, const char* path, std::string_view text) {
   return file.valid() && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
+/// The present content of an open counter.
+std::string reread(const UniqueFd& file) {
+  char text[1024];
+  const ssize_t got = file.valid() ? ::pread(file.get(), text, sizeof text, 0) : 0;
+  return {text, got < 0 ? 0 : static_cast<std::size_t>(got)};
+}
+
 std::uint64_t parse_number(std::string_view text) {
   std::uint64_t value = 0;
   std::from_chars(text.data(), text.data() + text.size(), value);
@@ -161,7 +168,11 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   memory_unified_ = other.memory_unified_;
   cpu_counter_ = std::move(other.cpu_counter_);
   process_events_ = std::move(other.process_events_);
+  peak_ = std::move(other.peak_);
+  oom_ = std::move(other.oom_);
+  usage_ = std::move(other.usage_);
   current_ = other.current_;
+  base_ = other.base_;
   return *this;
 }
 
@@ -176,8 +187,7 @@ bool CgroupLeaf::remove() {
     part.handle.reset();
     clean = ::rmdir(part.directory.c_str()) == 0 && clean;
   };
-  cpu_counter_.reset();
-  process_events_.reset();
+  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &peak_, &oom_, &usage_}) counter->reset();
   drop(unified_);
   for (Part& part : legacy_) drop(part);
   legacy_.clear();
@@ -210,20 +220,23 @@ Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
 
 CgroupCounters CgroupLeaf::read() const {
   CgroupCounters counters;
-  if (cpu_counter_.valid()) {
-    char text[1024];
-    const ssize_t got = ::pread(cpu_counter_.get(), text, sizeof text, 0);
-    counters.cpu_microseconds = parse_cpu_counter({text, got < 0 ? 0 : static_cast<std::size_t>(got)});
-  }
-  if (memory_ >= 0 && memory_unified_) {
-    counters.peak_memory_bytes = parse_number(read_file_at(memory_, "memory.peak"));
-    counters.oom_kills = field(read_file_at(memory_, "memory.events"), "oom_kill");
-  } else if (memory_ >= 0) {
-    counters.peak_memory_bytes = parse_number(read_file_at(memory_, "memory.max_usage_in_bytes"));
-    counters.oom_kills = field(read_file_at(memory_, "memory.oom_control"), "oom_kill");
-  }
-  if (processes_ >= 0) counters.fork_failures = field(read_file_at(processes_, "pids.events"), "max");
+  counters.cpu_microseconds = parse_cpu_counter(reread(cpu_counter_));
+  const std::uint64_t peak = parse_number(reread(peak_));
+  counters.peak_memory_bytes = peak > base_.peak_memory_bytes ? peak - base_.peak_memory_bytes : 0;
+  counters.oom_kills = field(reread(oom_), "oom_kill") - base_.oom_kills;
+  counters.fork_failures = field(reread(process_events_), "max") - base_.fork_failures;
   return counters;
+}
+
+bool CgroupLeaf::recycle() {
+  constexpr std::uint64_t kKeptBytes = 8U << 20;
+  if (memory_unified_ || memory_ < 0) return false;
+  const CgroupCounters used = read();
+  const std::uint64_t kept = parse_number(reread(usage_));
+  if (used.oom_kills > 0 || used.fork_failures > 0 || kept > kKeptBytes) return false;
+  if (!write_file_at(memory_, "memory.max_usage_in_bytes", "0")) return false;
+  base_ = {0, kept, base_.oom_kills, base_.fork_failures};
+  return true;
 }
 
 std::uint64_t parse_cpu_counter(std::string_view text) {
@@ -388,6 +401,12 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   } else if (leaf.memory_ >= 0) {
     (void)write_file_at(leaf.memory_, "memory.swappiness", "0");
   }
+  const auto open_counter = [&leaf](const char* file) {
+    return UniqueFd(leaf.memory_ < 0 ? -1 : ::openat(leaf.memory_, file, O_RDONLY | O_CLOEXEC));
+  };
+  leaf.peak_ = open_counter(leaf.memory_unified_ ? "memory.peak" : "memory.max_usage_in_bytes");
+  leaf.oom_ = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control");
+  leaf.usage_ = open_counter(leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes");
   if (cpu >= 0) leaf.cpu_counter_.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
   if (leaf.processes_ >= 0) {
     leaf.process_events_.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));

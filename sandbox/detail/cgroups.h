@@ -30,7 +30,7 @@ struct CgroupController {
 };
 
 struct CgroupCounters {
-  std::uint64_t cpu_microseconds = 0;
+  std::uint64_t cpu_microseconds = 0;  ///< since the leaf was made
   std::uint64_t peak_memory_bytes = 0;
   std::uint64_t oom_kills = 0;
   std::uint64_t fork_failures = 0;
@@ -57,6 +57,9 @@ class CgroupLeaf {
   /// Step::set_cgroup_limits with the errno.
   [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
   [[nodiscard]] CgroupCounters read() const;
+  /// Makes the empty leaf ready for another run, whose counters start anew. False where it must be removed: v2's peak
+  /// cannot be reset, and a leaf that hit a limit or kept memory is not trusted again.
+  [[nodiscard]] bool recycle();
   /// Kills everything in the leaf, where the kernel can (v2).
   void kill() const;
   /// False where a directory could not be removed: something is still alive in it.
@@ -83,7 +86,11 @@ class CgroupLeaf {
   bool memory_unified_ = false;
   UniqueFd cpu_counter_;
   UniqueFd process_events_;
+  UniqueFd peak_;
+  UniqueFd oom_;
+  UniqueFd usage_;
   CgroupLimits current_;
+  CgroupCounters base_;
 };
 
 /// Our directory in each cgroup hierarchy that can be used: v2 with controllers, v1, both (hybrid) or none. What works is

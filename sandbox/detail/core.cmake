@@ -18,7 +18,7 @@ target_sources(fixpoint_sandbox PRIVATE
   syscall_policy.cpp toolchain.cpp sandbox.cpp
   detail/broker_process.cpp detail/embedded.cpp detail/zygote/warm_start.cpp detail/node_workers.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
   detail/compile_cache.cpp detail/seccomp_filter.cpp detail/channel.cpp detail/frame.cpp detail/cgroups.cpp
-  detail/cgroup_mounts.cpp detail/namespaces.cpp detail/box_files.cpp detail/fault.cpp)
+  detail/cgroup_mounts.cpp detail/namespaces.cpp detail/box_files.cpp detail/fault.cpp detail/quiet_write.cpp)
 
 # Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.
 add_library(fixpoint_sandbox_zygote MODULE

@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdlib>
 #include <cstring>
 #include <functional>
 #include <thread>
 
 #include "sandbox/detail/cgroups.h"
 #include "sandbox/detail/channel.h"
+#include "sandbox/detail/quiet_write.h"
 #include "sandbox/detail/seccomp_filter.h"
 #include "sandbox/detail/step.h"
 
@@ -93,7 +95,7 @@ class Monitor {
   void check_limits(Clock::time_point now);
   void kill(KillReason reason);
   [[nodiscard]] microseconds cpu_used() const;
-  [[nodiscard]] bool forks_refused() const;
+  [[nodiscard]] long refused_forks() const;
   void decide();
   [[nodiscard]] Outcome ended_outcome() const;
 
@@ -134,7 +136,7 @@ void Monitor::kill(KillReason reason) {
 void Monitor::feed() {
   while (input_.valid()) {
     if (fed_ == options_.input.size()) return input_.reset();
-    const ssize_t written = ::write(input_.get(), options_.input.data() + fed_, options_.input.size() - fed_);
+    const ssize_t written = write_quietly(input_.get(), options_.input.data() + fed_, options_.input.size() - fed_);
     if (written > 0) fed_ += static_cast<std::size_t>(written);
     else if (written < 0 && errno == EINTR) continue;
     else if (written < 0 && errno == EAGAIN) return;
@@ -151,8 +153,8 @@ void Monitor::take_report(const Report& report, Message& message) {
       if (next < handles.size()) init_ = std::move(handles[next++]);
       if (values[0] != 0 && next < handles.size()) cpu_counter_ = std::move(handles[next++]);
       if (values[1] != 0 && next < handles.size()) process_events_ = std::move(handles[next++]);
-      if (options_.started_ahead) cpu_base_ = cpu_used();
-      if (process_events_.valid()) (void)forks_refused();  // from here on poll waits for a change
+      cpu_base_ = options_.started_ahead ? cpu_used() : microseconds(values[2]);
+      (void)refused_forks();  // from here on poll waits for a change
       if (reason_ != KillReason::none) kill(reason_);
       break;
     }
@@ -204,11 +206,11 @@ microseconds Monitor::cpu_used() const {
   return microseconds(got <= 0 ? 0 : parse_cpu_counter({text, static_cast<std::size_t>(got)})) - cpu_base_;
 }
 
-bool Monitor::forks_refused() const {
-  char text[256];
-  const ssize_t got = ::pread(process_events_.get(), text, sizeof text, 0);
-  const std::string_view line(text, got < 0 ? 0 : static_cast<std::size_t>(got));
-  return line.starts_with("max ") && !line.starts_with("max 0");
+/// "max 3"
+long Monitor::refused_forks() const {
+  char text[256] = {};
+  if (!process_events_.valid() || ::pread(process_events_.get(), text, sizeof text - 1, 0) < 5) return 0;
+  return std::strtol(text + 4, nullptr, 10);
 }
 
 void Monitor::check_limits(Clock::time_point now) {
@@ -219,7 +221,7 @@ void Monitor::check_limits(Clock::time_point now) {
   }
   if (now >= *started_ + options_.limits.wall) return kill(KillReason::wall);
   if (process_events_.valid() && now >= next_process_check_) {
-    if (forks_refused()) return kill(KillReason::processes);
+    if (refused_forks() > 0) return kill(KillReason::processes);
     next_process_check_ = now + kProcessCheck;
   }
   if (now < next_cpu_check_) return;
@@ -263,7 +265,7 @@ void Monitor::step() {
     if (files[errors].revents != 0) over = errors_.take() || over;
     if (over && options_.overflow == Overflow::kill) kill(KillReason::output);
     if (files[input].revents != 0) feed();
-    if ((files[events].revents & POLLPRI) != 0 && forks_refused()) kill(KillReason::processes);
+    if ((files[events].revents & POLLPRI) != 0 && refused_forks() > 0) kill(KillReason::processes);
     if (files[report].revents != 0) read_reports();
   }
   check_limits(Clock::now());

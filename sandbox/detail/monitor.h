@@ -26,7 +26,7 @@ struct MonitorOptions {
   std::string_view input;
   Limits limits;
   Overflow overflow = Overflow::kill;
-  bool started_ahead = false;  ///< what the process used before now is not the program's
+  bool started_ahead = false;          ///< what the process used before now is not the program's
   bool forks_uncounted = false;        ///< no pids cgroup
   bool address_space_limited = false;  ///< no memory cgroup: the limit shows as failed allocations
 };

@@ -11,6 +11,7 @@
 #include <cstdio>
 
 #include "sandbox/detail/launcher.h"
+#include "sandbox/detail/quiet_write.h"
 
 namespace fixpoint::sandbox::detail {
 
@@ -77,7 +78,7 @@ std::string job_line(const Job& job) {
 bool write_all(int pipe, std::string_view text) {
   ::fcntl(pipe, F_SETFL, O_NONBLOCK);
   while (!text.empty()) {
-    const ssize_t written = ::write(pipe, text.data(), text.size());
+    const ssize_t written = write_quietly(pipe, text.data(), text.size());
     if (written > 0) {
       text.remove_prefix(static_cast<std::size_t>(written));
     } else if (written < 0 && errno == EAGAIN) {

@@ -98,6 +98,32 @@ void check(const Verdict& verdict) {
   std::exit(1);
 }
 
+constexpr const char* kCompute =
+    "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint main(void) {\n"
+    "  unsigned long x = 88172645463325252UL, sum = 0;\n  unsigned char* memory = calloc(1, 1 << 22);\n"
+    "  for (long i = 0; i < 60000000; ++i) {\n    x ^= x << 13; x ^= x >> 7; x ^= x << 17;\n"
+    "    memory[x & ((1 << 22) - 1)] += (unsigned char)x; sum += x % 1000003;\n  }\n"
+    "  printf(\"%lu %d\\n\", sum, memory[5]);\n  return 0;\n}\n";
+
+/// The same program natively and in the sandbox, by turns.
+void compare_compute(Sandbox& sandbox) {
+  char directory[] = "/tmp/fixpoint-bench-XXXXXX";
+  if (mkdtemp(directory) == nullptr) return;
+  const std::string source = std::string(directory) + "/main.c", binary = std::string(directory) + "/main";
+  FILE* file = std::fopen(source.c_str(), "w");
+  if (file == nullptr) return;
+  std::fputs(kCompute, file);
+  std::fclose(file);
+  spawn({"/usr/bin/gcc", "-std=gnu17", "-O2", "-pipe", "-o", binary.c_str(), source.c_str(), "-lm", "-pthread"});
+  const Job job{.language = Language::c, .source = kCompute};
+  std::vector<Subject> subjects{{"compute, native", [&] { spawn({binary.c_str()}); }},
+                                {"compute, sandbox", [&] { check(sandbox.run(job)); }}};
+  measure(subjects, 7);
+  unlink(source.c_str());
+  unlink(binary.c_str());
+  rmdir(directory);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -139,5 +165,6 @@ int main(int argc, char** argv) {
   measure(pythons, rounds / 3);
   std::printf("two threads, bare     %8.0f launches/s\n", per_second([] { spawn({"/bin/true"}); }, std::chrono::seconds(3)));
   std::printf("two threads, sandbox  %8.0f launches/s\n", per_second([&] { run(native); }, std::chrono::seconds(3)));
+  compare_compute(*sandbox);
   return 0;
 }
