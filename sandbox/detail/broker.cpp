@@ -424,9 +424,9 @@ void Broker::reap() {
     if (found == cells_.end()) continue;
     LiveCell& cell = found->second;
     // The namespace is empty: its init is reaped only after everything else in it.
-    cell.leaf.kill();  // empty already where pid namespaces work as they should
     if (cell.report.valid()) account(cell);
     if (leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
+    else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
     free_slots_.push_back(cell.slot);
     cells_.erase(found);

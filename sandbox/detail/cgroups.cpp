@@ -231,6 +231,7 @@ CgroupCounters CgroupLeaf::read() const {
 bool CgroupLeaf::recycle() {
   constexpr std::uint64_t kKeptBytes = 8U << 20;
   if (memory_unified_ || memory_ < 0) return false;
+  if (unified_.handle.valid() && field(read_file_at(unified_.handle.get(), "cgroup.events"), "populated") != 0) return false;
   const CgroupCounters used = read();
   const std::uint64_t kept = parse_number(reread(usage_));
   if (used.oom_kills > 0 || used.fork_failures > 0 || kept > kKeptBytes) return false;
