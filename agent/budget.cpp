@@ -51,8 +51,9 @@ Budget::Reservation::~Reservation() {
 }
 
 void Budget::Reservation::spend(const Amounts& used) {
-  if (budget_ != nullptr) budget_->settle(granted_, used);
-  budget_ = nullptr;
+  const Amounts part = min(granted_, used);
+  budget_->settle(part, used);
+  granted_ -= part;
 }
 
 Budget::Reservation Budget::reserve(const Amounts& want) {

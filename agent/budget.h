@@ -53,9 +53,10 @@ class Budget {
     Reservation(Reservation&& other) noexcept;
     Reservation& operator=(Reservation&&) = delete;
     ~Reservation();  ///< gives back what was not spent
+    /// What may still be used of it.
     [[nodiscard]] const Amounts& granted() const { return granted_; }
-    /// Books what the step used and gives back the rest. More than was granted (a limit that the other side overstepped)
-    /// is booked in full and ends the budget. Called at most once.
+    /// Books what was used; may be called as often as there is something to book. More than was granted (a limit that the
+    /// other side overstepped) is booked in full.
     void spend(const Amounts& used);
 
    private:

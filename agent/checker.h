@@ -58,6 +58,7 @@ struct Judgement {
   std::int64_t trace_left_out = 0;   ///< lines left out between `trace`'s first half and its second
   int trace_head = 0;                ///< how many of `trace` come before the gap
   std::chrono::milliseconds sandbox{0};  ///< time spent running it
+  std::chrono::milliseconds elapsed{0};  ///< with waiting for a place; 0: the caller's own measure counts
   bool operator==(const Judgement&) const = default;
 };
 

@@ -59,6 +59,7 @@ enum class Basis : std::uint8_t { none, tests, own_tests, review, person };
 [[nodiscard]] std::string_view to_string(Basis basis);
 
 struct Progress;
+struct Round;
 
 /// What the loop does next. Exactly one of these.
 struct StartRound {
@@ -68,10 +69,12 @@ struct StartRound {
   int drafts = 1;
   bool heated = false;       ///< branch temperature instead of the usual one
   bool add_trace = false;    ///< the trace although the options leave it out
+  bool whole_history = true; ///< false after a prompt that was too long for the model
+  bool uses_rung = false;
   bool costs_round = true;   ///< first drafts, own tests and the explainer's words do not
 };
 struct Generate {
-  std::vector<int> attempts;  ///< those of the current round that are not there yet
+  std::vector<int> drafts;  ///< those of the current round that are not there yet
 };
 struct Check {
   int attempt = 0;
@@ -93,7 +96,11 @@ using Step = std::variant<StartRound, Generate, Check, NoteStuck, Climb, End>;
 /// Pure: the same progress and the same budget give the same step.
 [[nodiscard]] Step next_step(const Progress& progress, const Amounts& left);
 
-/// Whether the last judged attempt shows that asking on would not help.
+/// Whether the last attempt shows that asking on would not help: its program was there before (just now, or earlier: going
+/// back and forth), or another program fails in the same way.
 [[nodiscard]] std::optional<StuckReason> detect_stuck(const Progress& progress);
+
+/// A review found nothing wrong with its parent's program: it says so, or writes the same program again.
+[[nodiscard]] bool review_accepted(const Progress& progress, const Round& review);
 
 }  // namespace fixpoint::agent

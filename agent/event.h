@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
@@ -14,19 +15,27 @@
 
 namespace fixpoint::agent {
 
-/// What happened in a session, in order. Progress (agent/progress.h) is a fold over these and over nothing else; Announced
-/// ones without a state of their own (TextDelta) may be merged on the way to a slow reader.
+/// What happened in a session, in order. Progress (agent/progress.h) is a fold over these and over nothing else; those
+/// without a state of their own (TextDelta) may be merged on the way to a slow reader.
 struct SessionStarted {
   Task task;
   LoopOptions options;
   std::string prompt_version;
+  bool in_batch = false;  ///< a batch's budget stands above the task's
   std::string model, specialist, explainer;  ///< names; empty where there is none
 };
 struct RoundStarted {
-  int number = 0;
+  int number = 0;  ///< one more than the last, if the round is a repair that the budget counts
   int drafts = 1;  ///< generations that belong to it
   Purpose purpose = Purpose::draft;
   Writer writer = Writer::model;
+  std::optional<int> parent;  ///< the attempt that it repairs or explains
+  bool heated = false;        ///< at the branch temperature
+  bool add_trace = false;
+  bool whole_history = true;
+  bool uses_rung = false;     ///< counts against the rung's attempts
+  Amounts cost;               ///< the round itself
+  Amounts left;               ///< of the budget, before it
 };
 struct GenerationStarted {
   int attempt = 0;
@@ -44,7 +53,6 @@ struct Generated {
   Finish finish = Finish::stop;
   Usage usage;
   Amounts cost;
-  std::int64_t elapsed_ms = 0;
 };
 struct GenerationFailed {
   int attempt = 0;
@@ -91,6 +99,7 @@ struct Climbed {
   int rung = 0;
   RungKind kind = RungKind::branch;
   Amounts grant;
+  Amounts left;
 };
 struct Scored {
   int attempt = 0;
@@ -104,6 +113,7 @@ struct Ended {
   std::string detail;       ///< one sentence for people
   std::string escalation;   ///< its id, where handed over
   Amounts spent;
+  Amounts left;
   Usage usage;
 };
 /// A turn goes on: after a crash or a cancel, or because somebody came back.
@@ -137,6 +147,8 @@ struct Stamped {
 
 /// "text_delta", "checked", …: the name in JSON.
 [[nodiscard]] std::string_view kind_of(const Event& event);
+/// What the budget is charged for the event; most cost nothing.
+[[nodiscard]] Amounts cost_of(const Event& event);
 /// One JSON object: {"type": …, …fields}. parse_event(to_json(e)) gives e.
 [[nodiscard]] std::string to_json(const Event& event);
 /// The same with "session", "seq" and "at_ms": one line of `--json` and of an export.

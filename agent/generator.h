@@ -44,6 +44,7 @@ struct Generation {
   std::string text;  ///< valid UTF-8
   Finish finish = Finish::stop;
   Usage usage;
+  std::chrono::milliseconds elapsed{0};  ///< 0: the caller's own measure counts
 };
 
 struct GenerateError {

@@ -11,6 +11,9 @@
 
 namespace fixpoint::agent {
 
+/// Generations or checks that do not work at all, one after the other, before the loop gives up.
+inline constexpr int kMaxFailuresInRow = 3;
+
 /// Where a session stands: a fold over its events. Whoever reads the same events arrives at the same progress, whether
 /// they come from a running loop or from the journal after a crash.
 struct Progress {
@@ -32,8 +35,12 @@ struct Progress {
   Writer adviser = Writer::explainer;
 
   int failures_in_row = 0;         ///< generations or checks that did not work at all
+  std::string failure_detail;      ///< of the last of them
   Amounts spent;
+  Amounts granted;                 ///< beyond options.task, by the ladder or by people
   Usage usage;
+  std::optional<Scored> scored;
+  bool in_batch = false;
   bool ended = false;
   std::optional<Ended> end;        ///< the last end, also after a resumption
   std::optional<Declined> declined;
@@ -42,8 +49,8 @@ struct Progress {
 
   /// The tests that decide: the given ones, or the model's own where there are none.
   [[nodiscard]] const std::vector<Test>& tests() const { return task.visible.empty() ? own_tests : task.visible; }
-  /// Attempts that were meant to give a program, and have ended.
-  [[nodiscard]] bool is_candidate(const Round& attempt) const;
+  /// What the task may spend in all. Rounds stay within the hard cap between two decisions of people.
+  [[nodiscard]] Amounts limits() const { return options.task + granted; }
   /// The last one of them, or the best of the first drafts: what the next repair starts from.
   [[nodiscard]] const Round* focus() const;
   /// Most tests passed, then the earliest; a program that was never judged comes after all that were.

@@ -69,6 +69,7 @@ struct Round {
   std::string text;       ///< as the model wrote it
   Finish finish = Finish::stop;
   std::optional<GenerateError::Kind> error;
+  std::string error_detail;
   Usage usage;
 
   ExtractKind extract = ExtractKind::none;

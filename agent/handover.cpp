@@ -1,0 +1,126 @@
+#include "agent/handover.h"
+
+#include <nlohmann/json.hpp>
+
+#include "agent/detail/task_json.h"
+#include "agent/detail/utf8.h"
+#include "agent/diff.h"
+
+namespace fixpoint::agent {
+namespace {
+
+using Json = nlohmann::json;
+
+/// The attempt that an attempt is shown as a change of: its parent, or else the one before it.
+const Round* predecessor(const Progress& progress, const Round& attempt) {
+  std::optional<int> id = attempt.ask.parent;
+  while (id) {
+    const Round& parent = progress.attempts[static_cast<std::size_t>(*id)];
+    if (!parent.program.empty()) return &parent;
+    id = parent.ask.parent;
+  }
+  return nullptr;
+}
+
+std::string changes(const Progress& progress, const Round& attempt) {
+  const Round* before = predecessor(progress, attempt);
+  return before == nullptr ? std::string() : to_text(diff_lines(before->program, attempt.program));
+}
+
+std::string verdict_line(const Round& attempt) {
+  if (attempt.error) return "no answer: " + attempt.error_detail;
+  if (!attempt.judgement) return attempt.program.empty() ? "no program" : "not run";
+  std::string line(to_string(attempt.judgement->status));
+  if (attempt.judgement->total > 0) {
+    line += ", " + std::to_string(attempt.judgement->passed) + " of " + std::to_string(attempt.judgement->total) + " tests passed";
+  }
+  return line;
+}
+
+std::string failure_text(const FailedTest& failure) {
+  std::string text = failure.test.empty() ? "input:\n" + failure.input : failure.test;
+  if (!failure.expected.empty()) text += "\nexpected " + failure.expected;
+  if (!failure.actual.empty()) text += "\ngot " + failure.actual;
+  if (!failure.error.empty()) text += "\nraised " + failure.error;
+  return text;
+}
+
+std::string fenced(std::string_view info, std::string_view content) {
+  std::string fence = "```";
+  while (content.find(fence) != std::string_view::npos) fence += '`';
+  std::string text = fence;
+  text.append(info).append("\n").append(content);
+  if (!content.empty() && content.back() != '\n') text += '\n';
+  return text.append(fence).append("\n");
+}
+
+Json amounts(const Amounts& it) {
+  return {{"rounds", it.rounds}, {"tokens", it.tokens}, {"wall_ms", it.wall.count()}, {"sandbox_ms", it.sandbox.count()}};
+}
+
+}  // namespace
+
+const FailedTest* smallest_failure(const Progress& progress) {
+  const Round* best = progress.best();
+  if (best == nullptr || !best->judgement) return nullptr;
+  const FailedTest* smallest = nullptr;
+  for (const FailedTest& failure : best->judgement->failures) {
+    const std::size_t size = failure.test.size() + failure.input.size();
+    if (smallest == nullptr || size < smallest->test.size() + smallest->input.size()) smallest = &failure;
+  }
+  return smallest;
+}
+
+std::string handover_markdown(const Progress& progress) {
+  std::string text = "# " + title(progress.task) + "\n\n";
+  if (progress.end) text += "Handed over: " + progress.end->detail + ".\n\n";
+  text += std::string(detail::trimmed(progress.task.statement)) + "\n\n";
+  if (const Round* best = progress.best()) {
+    text += "## The best program (attempt " + std::to_string(best->attempt) + ": " + verdict_line(*best) + ")\n\n";
+    text += fenced(progress.task.language, best->program) + "\n";
+  }
+  if (const FailedTest* failure = smallest_failure(progress)) {
+    text += "## The smallest failing test\n\n" + fenced("", failure_text(*failure)) + "\n";
+  }
+  text += "## The rounds\n\n";
+  for (const Round& attempt : progress.attempts) {
+    if (attempt.ask.purpose == Purpose::own_tests) continue;
+    text += "### Round " + std::to_string(attempt.number) + ", attempt " + std::to_string(attempt.attempt) + " (" +
+            std::string(to_string(attempt.ask.purpose)) + " by the " + std::string(to_string(attempt.ask.writer)) +
+            "): " + verdict_line(attempt) + "\n\n";
+    if (!attempt.explanation.empty()) text += attempt.explanation + "\n\n";
+    const std::string change = changes(progress, attempt);
+    if (!change.empty()) {
+      text += fenced("diff", change) + "\n";
+    } else if (!attempt.program.empty() && predecessor(progress, attempt) == nullptr) {
+      text += fenced(progress.task.language, attempt.program) + "\n";
+    }
+  }
+  text += "Spent: " + std::to_string(progress.spent.rounds) + " rounds, " + std::to_string(progress.spent.tokens) + " tokens, " +
+          std::to_string(progress.spent.wall.count()) + " ms, of which " + std::to_string(progress.spent.sandbox.count()) +
+          " ms in the sandbox.\n";
+  return text;
+}
+
+std::string handover_json(const Progress& progress) {
+  Json rounds = Json::array();
+  for (const Round& attempt : progress.attempts) {
+    Json round{{"attempt", attempt.attempt},
+               {"round", attempt.number},
+               {"purpose", to_string(attempt.ask.purpose)},
+               {"writer", to_string(attempt.ask.writer)},
+               {"program", attempt.program},
+               {"explanation", attempt.explanation},
+               {"verdict", verdict_line(attempt)},
+               {"diff", changes(progress, attempt)}};
+    if (attempt.ask.parent) round["parent"] = *attempt.ask.parent;
+    rounds.push_back(std::move(round));
+  }
+  Json json{{"task", detail::task_to_json(progress.task)}, {"rounds", std::move(rounds)}, {"spent", amounts(progress.spent)}};
+  if (progress.end) json["reason"] = progress.end->detail;
+  if (const Round* best = progress.best()) json["best"] = {{"attempt", best->attempt}, {"program", best->program}};
+  if (const FailedTest* failure = smallest_failure(progress)) json["smallest_failing_test"] = failure_text(*failure);
+  return json.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace fixpoint::agent

@@ -1,0 +1,230 @@
+#include "agent/local_generator.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <mutex>
+
+#include "agent/detail/utf8.h"
+#include "engine/engine.h"
+
+namespace fixpoint::agent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using engine::TokenId;
+using Kind = GenerateError::Kind;
+
+constexpr std::size_t kConversationsPerSession = 24;
+constexpr std::size_t kSessions = 512;
+
+bool same(const Message& a, const Message& b) { return a.role == b.role && a.content == b.content; }
+
+/// A conversation up to an answer, and the very tokens it was read and written in. An answer's text, tokenised again, need
+/// not give the tokens that the model wrote; without them the prefix cache would end where the first answer begins.
+struct Conversation {
+  std::vector<Message> messages;  ///< the last one is the answer
+  std::vector<TokenId> tokens;
+};
+
+/// What is remembered of sessions; bounded, the oldest goes first. Thread-safe.
+class Memory {
+ public:
+  void add(const std::string& session, Conversation conversation) {
+    const std::scoped_lock lock(mutex_);
+    if (!sessions_.contains(session)) {
+      order_.push_back(session);
+      if (order_.size() > kSessions) {
+        sessions_.erase(order_.front());
+        order_.pop_front();
+      }
+    }
+    std::deque<Conversation>& kept = sessions_[session];
+    kept.push_back(std::move(conversation));
+    if (kept.size() > kConversationsPerSession) kept.pop_front();
+  }
+
+  /// The longest remembered conversation that `messages` begins with.
+  std::optional<Conversation> find(const std::string& session, const std::vector<Message>& messages) const {
+    const std::scoped_lock lock(mutex_);
+    const auto found = sessions_.find(session);
+    if (found == sessions_.end()) return std::nullopt;
+    const Conversation* best = nullptr;
+    for (const Conversation& it : found->second) {
+      const bool begins = it.messages.size() < messages.size() &&
+                          std::equal(it.messages.begin(), it.messages.end(), messages.begin(), same);
+      if (begins && (best == nullptr || it.messages.size() >= best->messages.size())) best = &it;
+    }
+    return best == nullptr ? std::nullopt : std::optional(*best);
+  }
+
+  void erase(std::string_view session) {
+    const std::scoped_lock lock(mutex_);
+    sessions_.erase(std::string(session));
+    std::erase(order_, session);
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::map<std::string, std::deque<Conversation>, std::less<>> sessions_;
+  std::deque<std::string> order_;
+};
+
+/// One sample of the engine, gathered on the caller's thread. Bounded by the request's tokens.
+class Sample {
+ public:
+  void push(engine::Output output) {
+    const std::scoped_lock lock(mutex_);
+    text_ += output.text;
+    tokens_.insert(tokens_.end(), output.tokens.begin(), output.tokens.end());
+    if (output.finish) finish_ = std::move(output.finish);
+    changed_.notify_one();
+  }
+
+  struct News {
+    std::string text;
+    std::optional<engine::Finish> finish;
+  };
+  /// What is new; nothing when stopped or when the deadline is over.
+  std::optional<News> wait(const std::stop_token& stop, Clock::time_point deadline) {
+    std::unique_lock lock(mutex_);
+    const bool arrived = changed_.wait_until(lock, stop, deadline, [this] { return !text_.empty() || finish_.has_value(); });
+    if (!arrived) return std::nullopt;
+    return News{std::exchange(text_, {}), finish_};
+  }
+  std::vector<TokenId> tokens() const {
+    const std::scoped_lock lock(mutex_);
+    return tokens_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::string text_;
+  std::vector<TokenId> tokens_;
+  std::optional<engine::Finish> finish_;
+};
+
+class LocalGenerator final : public Generator {
+ public:
+  LocalGenerator(engine::Engine& engine, LocalGeneratorOptions options)
+      : engine_(&engine), options_(std::move(options)), stop_tokens_(engine::stop_tokens(options_.format, engine.tokenizer())) {}
+
+  tl::expected<Generation, GenerateError> generate(const GenerateRequest& request, const OnText& on_text,
+                                                   std::stop_token stop) override {
+    auto prompt = prompt_tokens(request);
+    if (!prompt) return tl::unexpected(GenerateError{.kind = Kind::refused, .detail = prompt.error()});
+    Sample sample;
+    auto handle = engine_->submit(engine_request(request, *prompt), [&sample](engine::Output output) { sample.push(std::move(output)); });
+    if (!handle) return tl::unexpected(submit_error(handle.error()));
+    return receive(request, *handle, sample, *std::move(prompt), on_text, stop);
+  }
+
+  std::string name() const override { return options_.name; }
+  void release(std::string_view session) override { memory_.erase(session); }
+
+ private:
+  tl::expected<std::vector<TokenId>, std::string> prompt_tokens(const GenerateRequest& request) const {
+    auto whole = engine::render_chat(options_.format, engine_->tokenizer(), request.messages);
+    if (!whole) return whole;
+    std::optional<Conversation> known = memory_.find(request.session, request.messages);
+    if (!known) return whole;
+    // The same conversation as a fresh rendering has it: what follows it there also follows the remembered tokens.
+    const auto begin = engine::render_chat(options_.format, engine_->tokenizer(), known->messages);
+    if (!begin || begin->size() >= whole->size() || !std::equal(begin->begin(), begin->end(), whole->begin())) return whole;
+    std::vector<TokenId> tokens = std::move(known->tokens);
+    tokens.insert(tokens.end(), whole->begin() + static_cast<std::ptrdiff_t>(begin->size()), whole->end());
+    return tokens;
+  }
+
+  engine::Request engine_request(const GenerateRequest& request, const std::vector<TokenId>& prompt) const {
+    engine::Request out;
+    out.prompt = prompt;
+    out.sampling.temperature = static_cast<float>(request.temperature);
+    out.sampling.top_p = static_cast<float>(request.top_p);
+    out.sampling.seed = request.seed;
+    out.max_tokens = static_cast<int>(std::min<std::int64_t>(request.max_tokens, 1 << 20));
+    out.stop_tokens = stop_tokens_;
+    out.tenant = options_.tenant;
+    out.priority = options_.priority;
+    out.pin_ttl = options_.pin;
+    out.session = request.session;
+    if (!request.prediction.empty()) {
+      out.prediction = engine_->tokenizer().encode(request.prediction, engine::Tokenizer::ControlTokens::as_text);
+    }
+    return out;
+  }
+
+  static GenerateError submit_error(const engine::SubmitError& error) {
+    using From = engine::SubmitError::Kind;
+    const Kind kind = error.kind == From::too_long || error.kind == From::never_fits ? Kind::too_long
+                      : error.kind == From::invalid                                  ? Kind::refused
+                                                                                     : Kind::unavailable;
+    return {.kind = kind, .detail = error.message()};
+  }
+
+  tl::expected<Generation, GenerateError> receive(const GenerateRequest& request, engine::RequestHandle& handle, Sample& sample,
+                                                  std::vector<TokenId> prompt, const OnText& on_text, const std::stop_token& stop) {
+    const Clock::time_point deadline = Clock::now() + request.timeout;
+    std::string text;
+    const auto failed = [&](Kind kind, std::string detail) {
+      handle = engine::RequestHandle();  // cancels; after this the callback does not run
+      const Usage usage{.prompt_tokens = static_cast<std::int64_t>(prompt.size()),
+                        .completion_tokens = static_cast<std::int64_t>(sample.tokens().size())};
+      return tl::unexpected(GenerateError{.kind = kind, .detail = std::move(detail), .partial = text, .usage = usage});
+    };
+    while (true) {
+      std::optional<Sample::News> news = sample.wait(stop, deadline);
+      if (stop.stop_requested()) return failed(Kind::cancelled, "cancelled");
+      if (!news) return failed(Kind::timeout, "not finished in time");
+      const std::size_t room = request.max_bytes - std::min(request.max_bytes, text.size());
+      const std::size_t bytes = detail::floor_character(news->text, std::min(room, news->text.size()));
+      const bool cut = bytes < news->text.size();
+      news->text.resize(bytes);
+      text += news->text;
+      if (on_text && !news->text.empty()) on_text(news->text);
+      if (!news->finish && !cut) continue;
+      if (cut) handle = engine::RequestHandle();
+      if (news->finish && news->finish->reason == engine::FinishReason::error) return failed(Kind::unavailable, news->finish->error);
+      if (news->finish && news->finish->reason == engine::FinishReason::cancelled) {
+        return failed(Kind::unavailable, "the engine was shut down");
+      }
+      return finished(request, std::move(text), std::move(prompt), sample.tokens(), news->finish);
+    }
+  }
+
+  Generation finished(const GenerateRequest& request, std::string text, std::vector<TokenId> prompt, std::vector<TokenId> written,
+                      const std::optional<engine::Finish>& finish) {
+    Generation generation{.text = text, .finish = Finish::length};
+    generation.usage = {.prompt_tokens = static_cast<std::int64_t>(prompt.size()),
+                        .completion_tokens = static_cast<std::int64_t>(written.size())};
+    if (!finish) return generation;  // cut: what was written is more than the text
+    if (finish->reason == engine::FinishReason::stop) generation.finish = Finish::stop;
+    generation.usage = {.prompt_tokens = finish->usage.prompt_tokens,
+                        .cached_tokens = finish->usage.cached_tokens,
+                        .completion_tokens = finish->usage.completion_tokens};
+    // The token that ended the turn is part of what follows it.
+    if (const auto* stop = std::get_if<TokenId>(&finish->stop); stop != nullptr && !written.empty() && written.back() == *stop) {
+      written.pop_back();
+    }
+    Conversation conversation{.messages = request.messages, .tokens = std::move(prompt)};
+    conversation.messages.push_back({Role::assistant, std::move(text)});
+    conversation.tokens.insert(conversation.tokens.end(), written.begin(), written.end());
+    memory_.add(request.session, std::move(conversation));
+    return generation;
+  }
+
+  engine::Engine* engine_;
+  LocalGeneratorOptions options_;
+  std::vector<TokenId> stop_tokens_;
+  Memory memory_;
+};
+
+}  // namespace
+
+std::unique_ptr<Generator> make_local_generator(engine::Engine& engine, LocalGeneratorOptions options) {
+  return std::make_unique<LocalGenerator>(engine, std::move(options));
+}
+
+}  // namespace fixpoint::agent

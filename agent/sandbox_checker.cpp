@@ -1,0 +1,321 @@
+#include "agent/sandbox_checker.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "agent/detail/utf8.h"
+#include "agent/prompt.h"
+#include "sandbox/check.h"
+#include "sandbox/sandbox.h"
+#include "sandbox/trace.h"
+
+namespace fixpoint::agent {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+using sandbox::TestOutcome;
+
+/// Tests of one kind, which the sandbox judges together.
+struct Group {
+  sandbox::Check check;
+  std::vector<int> indices;  ///< of the request's tests, where there is one result for each
+  bool calls_candidate = false;  ///< the tests' own lines speak of `candidate`
+};
+
+void append_line(std::string& text, std::string_view line) {
+  if (!text.empty() && text.back() != '\n') text += '\n';
+  text += line;
+}
+
+std::vector<Group> groups_of(const CheckRequest& request) {
+  sandbox::PrintedCheck printed;
+  std::vector<int> printed_indices, assert_indices;
+  sandbox::TextCheck asserts{.tests = request.task->setup, .entry_point = request.task->entry_point};
+  std::vector<Group> groups;
+  for (std::size_t i = 0; i < request.tests.size(); ++i) {
+    const int index = static_cast<int>(i);
+    const TestBody& body = request.tests[i].body;
+    if (const auto* assertion = std::get_if<Assertion>(&body)) {
+      append_line(asserts.tests, assertion->code);
+      assert_indices.push_back(index);
+    } else if (const auto* stdio = std::get_if<StdioCase>(&body)) {
+      printed.tests.push_back({.input = stdio->input, .expected = stdio->output});
+      printed_indices.push_back(index);
+    } else if (const auto* check = std::get_if<CheckFunction>(&body)) {
+      std::string tests = request.task->setup;
+      append_line(tests, check->code);
+      groups.push_back({sandbox::TextCheck{.tests = std::move(tests), .entry_point = request.task->entry_point}, {index}, true});
+    } else if (const auto* file = std::get_if<TestFile>(&body)) {
+      groups.push_back({sandbox::TextCheck{.tests = file->content, .entry_point = request.task->entry_point}, {index}});
+    }
+  }
+  if (!assert_indices.empty()) groups.insert(groups.begin(), {std::move(asserts), std::move(assert_indices)});
+  if (!printed_indices.empty()) groups.push_back({std::move(printed), std::move(printed_indices)});
+  return groups;
+}
+
+template <class... F>
+struct Overloaded : F... {
+  using F::operator()...;
+};
+template <class... F>
+Overloaded(F...) -> Overloaded<F...>;
+
+/// How a jail's end reads as a status; nothing where the program came to a normal end.
+std::optional<CheckStatus> status_of(const sandbox::Outcome& outcome) {
+  using Status = std::optional<CheckStatus>;
+  return std::visit(Overloaded{
+                        [](const sandbox::CompileError&) -> Status { return CheckStatus::compile_error; },
+                        [](const sandbox::CpuLimit&) -> Status { return CheckStatus::time_limit; },
+                        [](const sandbox::WallLimit&) -> Status { return CheckStatus::time_limit; },
+                        [](const sandbox::MemoryLimit&) -> Status { return CheckStatus::memory_limit; },
+                        [](const sandbox::OutputLimit&) -> Status { return CheckStatus::output_limit; },
+                        [](const sandbox::FileLimit&) -> Status { return CheckStatus::output_limit; },
+                        [](const sandbox::ProcessLimit&) -> Status { return CheckStatus::forbidden; },
+                        [](const sandbox::SyscallDenied&) -> Status { return CheckStatus::forbidden; },
+                        [](const sandbox::ExitNonzero&) -> Status { return CheckStatus::runtime_error; },
+                        [](const sandbox::Signalled&) -> Status { return CheckStatus::runtime_error; },
+                        [](const auto&) -> Status { return std::nullopt; },
+                    },
+                    outcome);
+}
+
+bool is_infrastructure(const sandbox::Outcome& outcome) {
+  return std::holds_alternative<sandbox::SetupError>(outcome) || std::holds_alternative<sandbox::InternalError>(outcome);
+}
+
+bool is_syntax_error(std::string_view message) {
+  return message.starts_with("SyntaxError") || message.starts_with("IndentationError") || message.starts_with("TabError");
+}
+
+CheckStatus status_of(const sandbox::TestResult& failed, const sandbox::CheckResult& result) {
+  switch (failed.outcome) {
+    case TestOutcome::wrong: return CheckStatus::wrong_answer;
+    case TestOutcome::raised:
+      if (is_syntax_error(failed.message)) return CheckStatus::compile_error;
+      return failed.message.starts_with("AssertionError") ? CheckStatus::wrong_answer : CheckStatus::runtime_error;
+    case TestOutcome::passed:
+    case TestOutcome::limit:
+    case TestOutcome::crashed:
+    case TestOutcome::not_run: break;
+  }
+  for (const sandbox::Verdict& verdict : result.verdicts) {
+    if (const auto status = status_of(verdict.outcome)) return *status;
+  }
+  return failed.outcome == TestOutcome::limit ? CheckStatus::time_limit : CheckStatus::runtime_error;
+}
+
+class SandboxChecker final : public Checker {
+ public:
+  SandboxChecker(sandbox::Sandbox& sandbox, const SandboxCheckerOptions& options) : sandbox_(&sandbox), options_(options) {}
+
+  tl::expected<Judgement, CheckError> check(const CheckRequest& request, std::stop_token stop) override {
+    const auto language = sandbox::parse_language(request.task->language);
+    if (!language) return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no sandbox for " + request.task->language});
+    if (sandbox_->toolchains().find(*language) == nullptr) {
+      return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no toolchain for " + request.task->language + " on this machine"});
+    }
+    const Clock::time_point start = Clock::now();
+    const sandbox::Program program{.language = *language, .source = request.program};
+    auto judged = request.tests.empty() ? load(request, program, stop) : judge(request, program, stop);
+    if (judged) judged->elapsed = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(Clock::now() - start));
+    return judged;
+  }
+
+ private:
+  sandbox::Limits limits(milliseconds time) const {
+    return {.cpu = time, .wall = time, .memory_bytes = options_.memory_bytes};
+  }
+
+  std::string shown(std::string_view text) const { return detail::to_valid_utf8(bounded(text, options_.text_bytes)); }
+
+  /// No tests: the program must start and come to an end by itself. One that waits for input it does not get has loaded.
+  tl::expected<Judgement, CheckError> load(const CheckRequest& request, const sandbox::Program& program, std::stop_token stop) {
+    sandbox::Job job{.language = program.language, .source = program.source};
+    job.limits = limits(request.time_limit);
+    job.overflow = sandbox::Overflow::discard;
+    for (const ContextFile& file : request.task->context) job.files.push_back({.path = file.path, .content = file.content});
+    const sandbox::Verdict verdict = sandbox_->run(job, std::move(stop));
+    if (std::holds_alternative<sandbox::Cancelled>(verdict.outcome)) return tl::unexpected(CheckError{CheckError::Kind::cancelled, {}});
+    if (is_infrastructure(verdict.outcome)) {
+      return tl::unexpected(CheckError{CheckError::Kind::infrastructure, describe(verdict.outcome)});
+    }
+    Judgement judgement{.sandbox = std::chrono::ceil<milliseconds>(verdict.usage.wall + verdict.compile_usage.wall)};
+    judgement.output = shown(verdict.standard_output.bytes);
+    const std::string_view errors = detail::trimmed(verdict.standard_error.bytes);
+    const std::string_view last = errors.substr(errors.rfind('\n') == std::string_view::npos ? 0 : errors.rfind('\n') + 1);
+    const auto status = status_of(verdict.outcome);
+    if (status && !last.starts_with("EOFError")) {
+      judgement.status = is_syntax_error(last) ? CheckStatus::compile_error : *status;
+      judgement.message = shown(errors.empty() ? std::string_view(describe(verdict.outcome)) : errors);
+    }
+    return judgement;
+  }
+
+  tl::expected<Judgement, CheckError> judge(const CheckRequest& request, const sandbox::Program& program, const std::stop_token& stop) {
+    const Clock::time_point deadline = Clock::now() + request.time_limit;
+    Judgement judgement;
+    std::optional<std::pair<Group, sandbox::TestResult>> first_failure;
+    for (Group& group : groups_of(request)) {
+      const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+      if (left.count() <= 0) {
+        judgement.total += static_cast<int>(group.indices.size());
+        if (judgement.status == CheckStatus::passed) judgement.status = CheckStatus::time_limit;
+        continue;
+      }
+      const sandbox::CheckResult result = sandbox::check(*sandbox_, program, group.check, check_options(group, left), stop);
+      judgement.sandbox += std::chrono::ceil<milliseconds>(result.wall);
+      if (auto error = failure_of(result, stop)) return tl::unexpected(*std::move(error));
+      take(result, group, judgement);
+      const sandbox::TestResult* failed = result.first_failure();
+      if (failed != nullptr && !first_failure) first_failure.emplace(group, *failed);
+    }
+    if (request.want_trace && first_failure && judgement.status != CheckStatus::compile_error && !stop.stop_requested()) {
+      add_trace(request, program, first_failure->first, first_failure->second, deadline, stop, judgement);
+    }
+    return judgement;
+  }
+
+  sandbox::CheckOptions check_options(const Group& group, milliseconds left) const {
+    sandbox::CheckOptions options{.limits = limits(left), .call_wall = left, .max_text_bytes = options_.text_bytes};
+    if (std::holds_alternative<sandbox::PrintedCheck>(group.check) && group.indices.size() > 1) {
+      // Each printed test is a run of its own: they share the time.
+      constexpr milliseconds kLeast{2'000};
+      options.limits = limits(std::clamp(left / static_cast<int>(group.indices.size()), std::min(kLeast, left), left));
+      options.stop_at_first_failure = group.indices.size() > 10;
+    }
+    return options;
+  }
+
+  static std::optional<CheckError> failure_of(const sandbox::CheckResult& result, const std::stop_token& stop) {
+    if (stop.stop_requested()) return CheckError{CheckError::Kind::cancelled, {}};
+    for (const sandbox::Verdict& verdict : result.verdicts) {
+      if (is_infrastructure(verdict.outcome)) return CheckError{CheckError::Kind::infrastructure, describe(verdict.outcome)};
+    }
+    // The tests themselves are no good: another program would not change that.
+    if (!result.error.empty()) return CheckError{CheckError::Kind::unsupported, "the tests can't be judged: " + result.error};
+    return std::nullopt;
+  }
+
+  void take(const sandbox::CheckResult& result, const Group& group, Judgement& judgement) const {
+    judgement.passed += static_cast<int>(result.passed_tests());
+    judgement.total += static_cast<int>(result.tests.size());
+    if (result.passed) return;
+    const sandbox::TestResult* failed = result.first_failure();
+    if (failed == nullptr) {  // every test passed, but the jail came to a bad end
+      ++judgement.total;
+      judgement.status = CheckStatus::runtime_error;
+      if (!result.verdicts.empty()) judgement.message = shown(describe(result.verdicts.back().outcome));
+      return;
+    }
+    if (judgement.status == CheckStatus::passed) judgement.status = status_of(*failed, result);
+    if (judgement.status == CheckStatus::compile_error) {
+      judgement.message = shown(failed->message);
+      for (const sandbox::Verdict& verdict : result.verdicts) {
+        if (!verdict.standard_error.bytes.empty() && !is_syntax_error(failed->message)) judgement.message = shown(verdict.standard_error.bytes);
+      }
+      return;
+    }
+    for (std::size_t i = 0; i < result.tests.size(); ++i) {
+      if (static_cast<int>(judgement.failures.size()) == options_.max_failures) break;
+      const sandbox::TestResult& test = result.tests[i];
+      if (test.outcome == TestOutcome::passed || test.outcome == TestOutcome::not_run) continue;
+      const int index = i < group.indices.size() ? group.indices[i] : static_cast<int>(i);
+      judgement.failures.push_back(described(test, group, index));
+    }
+  }
+
+  FailedTest described(const sandbox::TestResult& test, const Group& group, int index) const {
+    FailedTest failed{.index = index, .actual = shown(test.got)};
+    const bool printed = std::holds_alternative<sandbox::PrintedCheck>(group.check);
+    (printed ? failed.input : failed.test) = shown(test.test);
+    if (printed || test.test.find("==") == std::string::npos) failed.expected = shown(test.expected);
+    if (test.outcome != TestOutcome::wrong && test.message != "AssertionError") {
+      failed.error = shown(test.message.empty() ? std::string_view(sandbox::name(test.outcome)) : std::string_view(test.message));
+      if (!test.frames.empty()) {
+        const sandbox::SourceFrame& frame = test.frames.back();
+        failed.error += " in line " + std::to_string(frame.line) + ": " + shown(detail::trimmed(frame.text));
+      }
+    }
+    return failed;
+  }
+
+  void add_trace(const CheckRequest& request, const sandbox::Program& program, const Group& group, const sandbox::TestResult& failed,
+                 Clock::time_point deadline, const std::stop_token& stop, Judgement& judgement) const {
+    const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
+    if (left < milliseconds(100) || failed.test.empty()) return;
+    sandbox::TraceSubject subject;
+    if (std::holds_alternative<sandbox::PrintedCheck>(group.check)) {
+      subject = sandbox::TracedRun{failed.test};
+    } else if (program.language == sandbox::Language::python) {
+      subject = sandbox::TracedStatement{group.calls_candidate ? named(failed.test, request.task->entry_point) : failed.test};
+    } else {
+      return;  // other languages' traces start from a call or a run
+    }
+    sandbox::TraceOptions options{.limits = limits(std::min(left, milliseconds(10'000))),
+                                  .first_steps = static_cast<std::size_t>(options_.trace_head) * 2,
+                                  .last_steps = static_cast<std::size_t>(options_.trace_tail) * 2};
+    const sandbox::Trace trace = sandbox::trace(*sandbox_, program, subject, options, stop);
+    judgement.sandbox += std::chrono::ceil<milliseconds>(trace.verdict.usage.wall);
+    if (!trace.error.empty()) return;
+    std::vector<TraceLine> lines = lines_of(trace.first);
+    const std::size_t first = lines.size();
+    for (TraceLine& line : lines_of(trace.last)) lines.push_back(std::move(line));
+    const auto head = static_cast<std::size_t>(options_.trace_head);
+    const auto tail = static_cast<std::size_t>(options_.trace_tail);
+    const std::uint64_t skipped = trace.steps - std::min<std::uint64_t>(trace.steps, trace.first.size() + trace.last.size());
+    const std::size_t keep_head = std::min(head, first);
+    const std::size_t keep_tail = std::min(tail, lines.size() - keep_head);
+    judgement.trace_head = static_cast<int>(keep_head);
+    judgement.trace_left_out = static_cast<std::int64_t>(skipped + lines.size() - keep_head - keep_tail);
+    judgement.trace.assign(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(keep_head));
+    judgement.trace.insert(judgement.trace.end(), lines.end() - static_cast<std::ptrdiff_t>(keep_tail), lines.end());
+  }
+
+  static std::string named(std::string test, const std::string& entry_point) {
+    constexpr std::string_view kWord = "candidate(";
+    for (auto at = test.find(kWord); at != std::string::npos; at = test.find(kWord, at + entry_point.size())) {
+      test.replace(at, kWord.size() - 1, entry_point);
+    }
+    return test;
+  }
+
+  /// The sandbox's steps as lines with their effects: what a line changed stands at the line, what it gave back too.
+  std::vector<TraceLine> lines_of(const std::vector<sandbox::TraceStep>& steps) const {
+    std::vector<TraceLine> lines;
+    for (const sandbox::TraceStep& step : steps) {
+      std::string effect;
+      for (const auto& [name, value] : step.changed) {
+        if (!effect.empty()) effect += ", ";
+        if (step.event == "return") {
+          effect += "returns " + value;
+        } else if (step.event == "raise") {
+          effect += "raises " + name + (value.empty() ? "" : ": ") + value;
+        } else {
+          effect += name + " = " + value;
+        }
+      }
+      const bool end_of_line = (step.event == "return" || step.event == "raise") && !lines.empty() &&
+                               lines.back().line == static_cast<int>(step.line);
+      if (end_of_line) {
+        std::string& before = lines.back().effect;
+        before += (before.empty() ? "" : ", ") + shown(effect);
+      } else {
+        lines.push_back({.line = static_cast<int>(step.line), .source = shown(step.text), .effect = shown(effect)});
+      }
+    }
+    return lines;
+  }
+
+  sandbox::Sandbox* sandbox_;
+  SandboxCheckerOptions options_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_sandbox_checker(sandbox::Sandbox& sandbox, SandboxCheckerOptions options) {
+  return std::make_unique<SandboxChecker>(sandbox, options);
+}
+
+}  // namespace fixpoint::agent
