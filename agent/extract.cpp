@@ -229,7 +229,8 @@ Extracted extract(std::string_view raw, std::string_view language, std::string_v
                     .explanation = words_around(text, fence->begin, fence->end)};
     return finish(std::move(found), language, entry_point, header);
   }
-  // Code that only a fence mark follows or precedes is looked for in the text without the marks.
+  // Fences with nothing in them and nothing around them: there is no program.
+  if (!fences.empty() && words_around(text, fences.front().begin, fences.back().end).empty()) return {};
   if (const std::optional<Region> region = find_unfenced(text, language)) {
     return finish({.kind = ExtractKind::unfenced_code,
                    .program = tidy(std::string_view(text).substr(region->begin, region->end - region->begin), false),

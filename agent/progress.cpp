@@ -42,7 +42,12 @@ struct Fold {
     if (event.uses_rung) ++at.rung_uses;
   }
   void operator()(const GenerationStarted& event) const {
-    at.attempts.push_back({.attempt = event.attempt, .number = event.number, .draft = event.draft, .ask = event.ask});
+    Round round;
+    round.attempt = event.attempt;
+    round.number = event.number;
+    round.draft = event.draft;
+    round.ask = event.ask;
+    at.attempts.push_back(std::move(round));
     at.round_attempts.push_back(event.attempt);
     if (event.ask.purpose == Purpose::repair || event.ask.purpose == Purpose::review) at.advice.clear();
   }
@@ -125,13 +130,17 @@ struct Fold {
     back_from_person();
     at.granted += event.grant;
     const int id = static_cast<int>(at.attempts.size());
-    at.attempts.push_back({.attempt = id,
-                           .number = at.rounds,
-                           .ask = {.purpose = Purpose::hand, .writer = Writer::person, .user_text = task_message(at.task)},
-                           .finished = true,
-                           .extract = ExtractKind::fenced,
-                           .program = event.program,
-                           .program_key = program_key(event.program, at.task.language)});
+    Round round;
+    round.attempt = id;
+    round.number = at.rounds;
+    round.ask.purpose = Purpose::hand;
+    round.ask.writer = Writer::person;
+    round.ask.user_text = task_message(at.task);
+    round.finished = true;
+    round.extract = ExtractKind::fenced;
+    round.program = event.program;
+    round.program_key = program_key(event.program, at.task.language);
+    at.attempts.push_back(std::move(round));
     at.round = {.number = at.rounds, .purpose = Purpose::hand, .writer = Writer::person};
     at.round_attempts = {id};
     at.round_open = true;
