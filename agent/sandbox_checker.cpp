@@ -29,29 +29,35 @@ void append_line(std::string& text, std::string_view line) {
 }
 
 std::vector<Group> groups_of(const CheckRequest& request) {
-  sandbox::PrintedCheck printed;
-  std::vector<int> printed_indices, assert_indices;
-  sandbox::TextCheck asserts{.tests = request.task->setup, .entry_point = request.task->entry_point};
-  std::vector<Group> groups;
+  Group printed{.check = sandbox::PrintedCheck{}}, asserts{.check = sandbox::TextCheck{}};
+  auto& printed_tests = std::get<sandbox::PrintedCheck>(printed.check).tests;
+  auto& assert_check = std::get<sandbox::TextCheck>(asserts.check);
+  assert_check.tests = request.task->setup;
+  assert_check.entry_point = request.task->entry_point;
+  std::vector<Group> others;
   for (std::size_t i = 0; i < request.tests.size(); ++i) {
     const int index = static_cast<int>(i);
     const TestBody& body = request.tests[i].body;
     if (const auto* assertion = std::get_if<Assertion>(&body)) {
-      append_line(asserts.tests, assertion->code);
-      assert_indices.push_back(index);
+      append_line(assert_check.tests, assertion->code);
+      asserts.indices.push_back(index);
     } else if (const auto* stdio = std::get_if<StdioCase>(&body)) {
-      printed.tests.push_back({.input = stdio->input, .expected = stdio->output});
-      printed_indices.push_back(index);
-    } else if (const auto* check = std::get_if<CheckFunction>(&body)) {
-      std::string tests = request.task->setup;
-      append_line(tests, check->code);
-      groups.push_back({sandbox::TextCheck{.tests = std::move(tests), .entry_point = request.task->entry_point}, {index}, true});
-    } else if (const auto* file = std::get_if<TestFile>(&body)) {
-      groups.push_back({sandbox::TextCheck{.tests = file->content, .entry_point = request.task->entry_point}, {index}});
+      printed_tests.push_back({.input = stdio->input, .expected = stdio->output});
+      printed.indices.push_back(index);
+    } else {
+      const auto* check = std::get_if<CheckFunction>(&body);
+      sandbox::TextCheck text;
+      text.entry_point = request.task->entry_point;
+      if (check != nullptr) text.tests = request.task->setup;
+      append_line(text.tests, check != nullptr ? check->code : std::get<TestFile>(body).content);
+      Group group{.check = std::move(text), .indices = {index}, .calls_candidate = check != nullptr};
+      others.push_back(std::move(group));
     }
   }
-  if (!assert_indices.empty()) groups.insert(groups.begin(), {std::move(asserts), std::move(assert_indices)});
-  if (!printed_indices.empty()) groups.push_back({std::move(printed), std::move(printed_indices)});
+  std::vector<Group> groups;
+  if (!asserts.indices.empty()) groups.push_back(std::move(asserts));
+  std::move(others.begin(), others.end(), std::back_inserter(groups));
+  if (!printed.indices.empty()) groups.push_back(std::move(printed));
   return groups;
 }
 

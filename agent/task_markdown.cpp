@@ -160,7 +160,7 @@ std::string called_function(const std::vector<Test>& tests) {
 tl::expected<Task, TaskError> parse_task_markdown(std::string_view raw) {
   if (raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
   Task task;
-  Parts parts = split_sections(detail::unix_lines(raw), task);
+  Parts parts = split_sections(detail::unix_lines(detail::to_valid_utf8(raw)), task);
   const auto text = [&parts](Section section) { return std::string_view(parts.text[static_cast<std::size_t>(section)]); };
   task.statement = trimmed(text(Section::statement));
   const std::vector<detail::Fence> setup = detail::find_fences(text(Section::setup));

@@ -98,7 +98,7 @@ std::vector<Test> find_doctests(std::string_view statement) {
 
 tl::expected<std::vector<Test>, TaskError> parse_tests(std::string_view raw, std::string_view file_name,
                                                        std::string_view language, std::string* setup) {
-  const std::string text = detail::unix_lines(raw);
+  const std::string text = detail::unix_lines(detail::to_valid_utf8(raw));
   if (trimmed(text).empty()) return tl::unexpected(TaskError{std::string(file_name), "holds no test"});
   if (language == "python" && defines_check(text)) return std::vector<Test>{{CheckFunction{text}}};
   if (is_test_file(text, language)) {
@@ -120,7 +120,7 @@ tl::expected<std::vector<Test>, TaskError> parse_tests(std::string_view raw, std
 }
 
 tl::expected<Task, TaskError> parse_task_source(std::string_view raw, std::string_view language) {
-  const std::string source = detail::unix_lines(raw);
+  const std::string source = detail::unix_lines(detail::to_valid_utf8(raw));
   if (trimmed(source).empty()) return tl::unexpected(TaskError{"", "an empty file"});
   Task task{.language = std::string(language)};
   task.entry_point = language == "python" ? last_function(source) : last_signature(source);

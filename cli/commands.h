@@ -18,5 +18,8 @@ void add_sandbox_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);
 void add_eval_command(CLI::App& app, Run& run);
 void add_data_command(CLI::App& app, Run& run);
+void add_solve_command(CLI::App& app, Run& run);
+void add_sessions_command(CLI::App& app, Run& run);
+void add_escalations_command(CLI::App& app, Run& run);
 
 }  // namespace fixpoint::cli

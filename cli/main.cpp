@@ -9,6 +9,9 @@ int main(int argc, char** argv) {
   app.set_version_flag("--version", "fixpoint " FIXPOINT_VERSION);
   app.require_subcommand(1);
   Run run;
+  add_solve_command(app, run);
+  add_sessions_command(app, run);
+  add_escalations_command(app, run);
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);

@@ -204,6 +204,7 @@ Turn::Done Turn::receive(Mailbox& mailbox, std::size_t expected, Budget::Reserva
   while (expected > 0) {
     for (Mailbox::Letter& letter : mailbox.take(kMergeText)) {
       std::vector<Event> events;
+      if (!is_valid_utf8(letter.text)) letter.text = to_valid_utf8(letter.text);
       if (!letter.text.empty()) events.emplace_back(TextDelta{letter.attempt, std::move(letter.text)});
       if (letter.result) {
         --expected;

@@ -119,9 +119,9 @@ TEST_F(ResumeTest, ReplayNoticesEveryChangeOfTheRecord) {
   }));
   EXPECT_TRUE(changed([](Event& event) {
     auto* it = std::get_if<Ended>(&event);
-    if (it != nullptr) it->best = 0;
+    if (it != nullptr) it->best = 99;
     return it != nullptr;
-  }) || recorded.empty());
+  }));
   std::vector<Stamped> missing = recorded;
   missing.erase(missing.begin() + 3);
   EXPECT_FALSE(replay(missing).identical());

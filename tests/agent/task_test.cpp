@@ -62,9 +62,9 @@ TEST(TaskMarkdownTest, MistakesAreNamed) {
 }
 
 TEST(TaskJsonTest, AllFormsComeBackAsTheyWere) {
-  const auto task = parse_task_json(R"({"id":"a","statement":"S","language":"PY","entry_point":"f","setup":"import re","shown_tests":1,
+  const auto task = parse_task_json(R"j({"id":"a","statement":"S","language":"PY","entry_point":"f","setup":"import re","shown_tests":1,
     "files":[{"path":"x.py","content":"1"}],"tests":["assert f(1)",{"stdin":"1","stdout":"2"},{"check":"def check(candidate): pass"}],
-    "hidden_tests":[{"file":"t.py","content":"def test(): pass"},{"assert":"assert f(2)","origin":"doctest"}]})");
+    "hidden_tests":[{"file":"t.py","content":"def test(): pass"},{"assert":"assert f(2)","origin":"doctest"}]})j");
   ASSERT_TRUE(task.has_value()) << task.error().message();
   EXPECT_EQ(task->language, "python");
   EXPECT_EQ(task->visible.size(), 3U);
@@ -78,11 +78,11 @@ TEST(TaskJsonTest, MistakesNameTheField) {
   EXPECT_EQ(message("{"), "not valid JSON");
   EXPECT_EQ(message("[]"), "not a JSON object");
   EXPECT_EQ(message("{}"), "statement: missing");
-  EXPECT_EQ(message(R"({"statement":"S","test":[]})"), "test: unknown field");
-  EXPECT_EQ(message(R"({"statement":"S","tests":["a",{"stdin":1,"stdout":""}]})"), "tests[1].stdin: not a string");
-  EXPECT_EQ(message(R"({"statement":"S","tests":[{}]})"), "tests[0]: none of \"assert\", \"stdin\"/\"stdout\", \"check\", \"file\"");
-  EXPECT_EQ(message(R"({"statement":"S","tests":[{"check":"def check(c): 1"}]})"), "entry_point: missing: tests[0] calls check() with it");
-  EXPECT_EQ(message(R"({"statement":"S","shown_tests":-1})"), "shown_tests: not within 0..100");
+  EXPECT_EQ(message(R"j({"statement":"S","test":[]})j"), "test: unknown field");
+  EXPECT_EQ(message(R"j({"statement":"S","tests":["a",{"stdin":1,"stdout":""}]})j"), "tests[1].stdin: not a string");
+  EXPECT_EQ(message(R"j({"statement":"S","tests":[{}]})j"), "tests[0]: none of \"assert\", \"stdin\"/\"stdout\", \"check\", \"file\"");
+  EXPECT_EQ(message(R"j({"statement":"S","tests":[{"check":"def check(c): 1"}]})j"), "entry_point: missing: tests[0] calls check() with it");
+  EXPECT_EQ(message(R"j({"statement":"S","shown_tests":-1})j"), "shown_tests: not within 0..100");
   EXPECT_EQ(message(std::string(100'000, '[')), "nested deeper than 16 levels");
 }
 

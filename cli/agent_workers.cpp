@@ -1,0 +1,173 @@
+#include "cli/agent_workers.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <thread>
+
+#include "agent/local_generator.h"
+#include "agent/openai_generator.h"
+#include "agent/sandbox_checker.h"
+#include "agent/scripted_generator.h"
+#include "cli/interrupt.h"
+#include "cli/model_options.h"
+
+namespace fixpoint::cli {
+namespace {
+
+std::string environment(const char* name) {
+  const char* value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::string without_line_end(std::string text) {
+  while (!text.empty() && (text.back() == '\n' || text.back() == '\r' || text.back() == ' ')) text.pop_back();
+  return text;
+}
+
+/// A secret from a file, or from the first environment variable that is set.
+tl::expected<std::string, std::string> secret(const std::string& file, std::initializer_list<const char*> variables) {
+  if (!file.empty()) {
+    auto text = read_input(file);
+    if (!text) return text;
+    return without_line_end(*std::move(text));
+  }
+  for (const char* variable : variables) {
+    if (std::string value = environment(variable); !value.empty()) return value;
+  }
+  return std::string();
+}
+
+std::filesystem::path journal_path(const std::string& named) {
+  if (!named.empty()) return named;
+  if (const std::string path = environment("FIXPOINT_JOURNAL"); !path.empty()) return path;
+  const std::string state = environment("XDG_STATE_HOME");
+  const std::filesystem::path base =
+      state.empty() ? std::filesystem::path(environment("HOME")) / ".local" / "state" : std::filesystem::path(state);
+  return base / "fixpoint" / "journal.db";
+}
+
+bool is_address(const std::string& model) { return model.starts_with("http://") || model.starts_with("https://"); }
+
+}  // namespace
+
+tl::expected<std::string, std::string> read_input(const std::string& file) {
+  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
+  std::ifstream in(file, std::ios::binary);
+  if (!in) return tl::unexpected("cannot read '" + file + "'");
+  std::string text((std::istreambuf_iterator<char>(in)), {});
+  if (in.bad()) return tl::unexpected("cannot read '" + file + "'");
+  return text;
+}
+
+void WorkerOptions::add_model_options(CLI::App& app) {
+  app.add_option("-m,--model", model, "a model file or folder, or a server: http://HOST:PORT/v1[#MODEL]");
+  app.add_option("--script", script, "take the answers from this JSON file instead of a model (demonstrations, tests)");
+  app.add_option("--specialist", specialist, "a model that takes over when this one is stuck");
+  app.add_option("--explainer", explainer, "a model that explains failures when this one is stuck");
+  app.add_option("--api-key-file", key_file, "file with the servers' key (else FIXPOINT_API_KEY or OPENAI_API_KEY)");
+  app.add_option("--ca-file", ca_file, "further certificate authority for https");
+  app.add_option("--webhook", webhook, "address that is told of hand-overs");
+  app.add_option("--webhook-secret-file", webhook_secret_file, "file with the key that signs them (else FIXPOINT_WEBHOOK_SECRET)");
+  app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
+  app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G");
+}
+
+void WorkerOptions::add_journal_option(CLI::App& app) {
+  app.add_option("--journal", journal, "file that sessions are recorded in (else FIXPOINT_JOURNAL)");
+}
+
+tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model(const std::string& name,
+                                                                                 const WorkerOptions& options) {
+  if (is_address(name)) {
+    auto key = secret(options.key_file, {"FIXPOINT_API_KEY", "OPENAI_API_KEY"});
+    if (!key) return tl::unexpected(key.error());
+    return agent::make_openai_generator({.base_url = name, .key = *std::move(key), .ca_file = options.ca_file});
+  }
+  ModelOptions model;
+  model.path = name;
+  model.threads = options.threads;
+  model.kv_memory = options.kv_memory;
+  auto loaded = model.load();
+  if (!loaded) return tl::unexpected(loaded.error());
+  const auto& format = (*loaded)->chat_format();
+  if (!format) return tl::unexpected(name + ": " + format.error());
+  models_.push_back(*std::move(loaded));
+  engine::LanguageModel& it = *models_.back();
+  return agent::make_local_generator(it.engine(), {.name = it.description(), .format = *format});
+}
+
+tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerOptions& options, Needs needs) {
+  std::unique_ptr<Workers> workers(new Workers());
+  const std::filesystem::path path = journal_path(options.journal);
+  std::error_code ignored;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
+  auto journal = agent::Journal::open(path);
+  if (!journal) return tl::unexpected(journal.error().detail);
+  workers->journal_ = *std::move(journal);
+  if (needs == Needs::journal) return workers;
+
+  auto started = sandbox::Sandbox::start();
+  if (!started) return tl::unexpected("the sandbox can't start: " + started.error().message() + " (fixpoint doctor says more)");
+  workers->sandbox_.emplace(*std::move(started));
+  workers->checker_ = agent::make_sandbox_checker(*workers->sandbox_);
+  if (!options.webhook.empty()) {
+    auto key = secret(options.webhook_secret_file, {"FIXPOINT_WEBHOOK_SECRET"});
+    if (!key) return tl::unexpected(key.error());
+    workers->webhook_ = std::make_unique<agent::Webhook>(
+        *workers->journal_, agent::WebhookOptions{.url = options.webhook, .secret = *std::move(key), .ca_file = options.ca_file});
+  }
+  if (!options.script.empty()) {
+    const auto text = read_input(options.script);
+    if (!text) return tl::unexpected(text.error());
+    auto answers = agent::parse_script(*text);
+    if (!answers) return tl::unexpected(options.script + ": " + answers.error());
+    workers->model_ = agent::make_scripted_generator(*std::move(answers));
+  } else if (!options.model.empty()) {
+    auto model = workers->open_model(options.model, options);
+    if (!model) return tl::unexpected(model.error());
+    workers->model_ = *std::move(model);
+  } else if (needs == Needs::everything) {
+    return tl::unexpected(std::string("no model named: -m FILE or -m http://HOST:PORT/v1"));
+  } else {
+    workers->model_ = agent::make_scripted_generator({});  // is never asked
+  }
+  for (const auto& [name, slot] : {std::pair{&options.specialist, &workers->specialist_}, std::pair{&options.explainer, &workers->explainer_}}) {
+    if (name->empty()) continue;
+    auto model = workers->open_model(*name, options);
+    if (!model) return tl::unexpected(model.error());
+    *slot = *std::move(model);
+  }
+  return workers;
+}
+
+agent::Services Workers::services() {
+  return {.model = model_.get(),
+          .specialist = specialist_.get(),
+          .explainer = explainer_.get(),
+          .checker = checker_.get(),
+          .journal = journal_.get()};
+}
+
+void Workers::finish() {
+  if (webhook_ != nullptr) webhook_->drain(std::chrono::seconds(5));
+}
+
+/// Signals only set a flag; a thread looks at it.
+struct InterruptStop::Impl {
+  InterruptFlag flag;
+  std::stop_source source;
+  std::jthread watch{[this](const std::stop_token& end) {
+    while (!end.stop_requested() && !source.stop_requested()) {
+      if (InterruptFlag::raised()) source.request_stop();
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+  }};
+};
+
+InterruptStop::InterruptStop() : impl_(std::make_unique<Impl>()) {}
+InterruptStop::~InterruptStop() = default;
+std::stop_token InterruptStop::token() const { return impl_->source.get_token(); }
+
+}  // namespace fixpoint::cli

@@ -1,0 +1,77 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "agent/journal.h"
+#include "agent/loop.h"
+#include "agent/webhook.h"
+#include "engine/language_model.h"
+#include "sandbox/sandbox.h"
+
+namespace fixpoint::cli {
+
+/// Who works for a loop, as the command line names them. A model is a file, a folder, or a server's address.
+struct WorkerOptions {
+  std::string model;
+  std::string script;      ///< answers from a file instead of a model
+  std::string specialist;
+  std::string explainer;
+  std::string key_file;    ///< else the environment's FIXPOINT_API_KEY, then OPENAI_API_KEY
+  std::string ca_file;
+  std::string journal;     ///< else FIXPOINT_JOURNAL, else below the user's state folder
+  std::string webhook;
+  std::string webhook_secret_file;  ///< else the environment's FIXPOINT_WEBHOOK_SECRET
+  std::string kv_memory;
+  int threads = 0;
+
+  void add_model_options(CLI::App& app);
+  void add_journal_option(CLI::App& app);
+};
+
+/// Owns them. Destroyed in order: what uses something goes before it.
+class Workers {
+ public:
+  enum class Needs : std::uint8_t { journal, checker, everything };
+  /// Error: a message for a person. `allow_weak`: also on a host without namespaces.
+  [[nodiscard]] static tl::expected<std::unique_ptr<Workers>, std::string> start(const WorkerOptions& options, Needs needs);
+
+  [[nodiscard]] agent::Services services();
+  [[nodiscard]] agent::Journal& journal() { return *journal_; }
+  /// Gives a hand-over's message a moment to go out.
+  void finish();
+
+ private:
+  Workers() = default;
+  [[nodiscard]] tl::expected<std::unique_ptr<agent::Generator>, std::string> open_model(const std::string& name,
+                                                                                        const WorkerOptions& options);
+
+  std::vector<std::unique_ptr<engine::LanguageModel>> models_;
+  std::unique_ptr<agent::Generator> model_, specialist_, explainer_;
+  std::optional<sandbox::Sandbox> sandbox_;
+  std::unique_ptr<agent::Checker> checker_;
+  std::unique_ptr<agent::Journal> journal_;
+  std::unique_ptr<agent::Webhook> webhook_;
+};
+
+/// The file, or stdin for "-".
+[[nodiscard]] tl::expected<std::string, std::string> read_input(const std::string& file);
+
+/// Stops a loop on SIGINT or SIGTERM while it lives.
+class InterruptStop {
+ public:
+  InterruptStop();
+  ~InterruptStop();
+  InterruptStop(const InterruptStop&) = delete;
+  InterruptStop& operator=(const InterruptStop&) = delete;
+  [[nodiscard]] std::stop_token token() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace fixpoint::cli

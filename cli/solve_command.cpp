@@ -1,0 +1,116 @@
+#include <cstdio>
+#include <random>
+
+#include "agent/loop.h"
+#include "cli/agent_workers.h"
+#include "cli/commands.h"
+#include "cli/solve_view.h"
+#include "cli/terminal.h"
+
+namespace fixpoint::cli {
+namespace {
+
+struct SolveOptions {
+  WorkerOptions workers;
+  std::string file;
+  std::string tests;
+  std::string language;
+  std::string function;
+  int rounds = 3;
+  int drafts = 1;
+  std::string feedback = "unit_test+explanation+trace";
+  std::int64_t max_tokens = 16'384;
+  std::int64_t round_tokens = 2'048;
+  double timeout_seconds = 600;
+  double temperature = 0;
+  std::optional<std::uint64_t> seed;
+  bool own_tests = false;
+  bool json = false;
+};
+
+int usage(const std::string& message) {
+  std::fprintf(stderr, "fixpoint solve: %s\n", message.c_str());
+  return kUsage;
+}
+
+tl::expected<agent::Task, std::string> read_task(const SolveOptions& options) {
+  const auto text = read_input(options.file);
+  if (!text) return tl::unexpected(text.error());
+  auto task = agent::parse_task(*text, options.file);
+  if (!task) return tl::unexpected(options.file + ": " + task.error().message());
+  if (!options.language.empty()) task->language = agent::canonical_language(options.language);
+  if (!options.function.empty()) task->entry_point = options.function;
+  if (!options.tests.empty()) {
+    const auto content = read_input(options.tests);
+    if (!content) return tl::unexpected(content.error());
+    auto tests = agent::parse_tests(*content, options.tests, task->language, &task->setup);
+    if (!tests) return tl::unexpected(tests.error().message());
+    task->visible = *std::move(tests);
+  }
+  if (const auto error = agent::validate(*task)) return tl::unexpected(options.file + ": " + error->message());
+  return *std::move(task);
+}
+
+agent::LoopOptions loop_options(const SolveOptions& options, const agent::FeedbackKinds& feedback) {
+  using agent::RungKind;
+  agent::LoopOptions loop;
+  loop.task.rounds = options.rounds;
+  loop.task.tokens = options.max_tokens;
+  loop.task.wall = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1000));
+  loop.round.tokens = std::min(options.round_tokens, options.max_tokens);
+  loop.drafts = options.drafts;
+  loop.feedback = feedback;
+  loop.temperature = options.temperature;
+  loop.seed = options.seed.value_or(std::random_device{}());
+  loop.own_tests = options.own_tests;
+  if (!options.workers.explainer.empty()) loop.ladder.push_back({.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}});
+  if (!options.workers.specialist.empty()) loop.ladder.push_back({.kind = RungKind::specialist, .attempts = 2, .grant = {.rounds = 2}});
+  loop.ladder.push_back({.kind = RungKind::person, .attempts = 1});
+  return loop;
+}
+
+int solve(const SolveOptions& options) {
+  const auto feedback = agent::parse_feedback(options.feedback);
+  if (!feedback) return usage("--feedback: " + feedback.error());
+  if (options.workers.model.empty() && options.workers.script.empty()) {
+    return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
+  }
+  const auto task = read_task(options);
+  if (!task) return fail(task.error());
+  auto workers = Workers::start(options.workers, Workers::Needs::everything);
+  if (!workers) return fail(workers.error());
+  agent::Loop loop((*workers)->services());
+  const int code = run_session(
+      [&](std::stop_token stop, const agent::OnEvent& on_event) {
+        return loop.run(*task, loop_options(options, *feedback), std::move(stop), on_event);
+      },
+      {.json = options.json});
+  (*workers)->finish();
+  return code;
+}
+
+}  // namespace
+
+void add_solve_command(CLI::App& app, Run& run) {
+  auto* command = app.add_subcommand("solve", "Write a program for a task: generate, run, explain, repair.");
+  auto options = std::make_shared<SolveOptions>();
+  command->add_option("FILE", options->file, "the task: Markdown, JSON, or a source file with a docstring; - reads stdin")->required();
+  command->add_option("--tests", options->tests, "file with assertions, a check() function, or tests in the language's own style");
+  command->add_option("--lang", options->language, "language of the program");
+  command->add_option("--function", options->function, "the function that tests call");
+  command->add_option("--rounds", options->rounds, "repair rounds")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
+  command->add_option("--drafts", options->drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
+  command->add_option("--feedback", options->feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
+  command->add_option("--max-tokens", options->max_tokens, "tokens that models may write in all")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--timeout", options->timeout_seconds, "seconds for everything")->check(CLI::PositiveNumber)->capture_default_str();
+  command->add_option("--temperature", options->temperature, "of the first draft and of repairs")->check(CLI::Range(0.0, 2.0))->capture_default_str();
+  command->add_option("--seed", options->seed, "seed of all sampling (drawn and recorded where not given)");
+  command->add_flag("--own-tests", options->own_tests, "where there are no tests, let the model write some");
+  command->add_flag("--json", options->json, "print one event a line");
+  options->workers.add_model_options(*command);
+  options->workers.add_journal_option(*command);
+  command->callback([options, &run] { run = [options] { return solve(*options); }; });
+}
+
+}  // namespace fixpoint::cli
