@@ -54,9 +54,8 @@ std::string Detokenizer::finish() {
   decode({}, true);
   Piece last = release(fresh);
   if (!last.stopped) {
-    last.text += held_;
+    last.text += give(held_.size());
   }
-  held_.clear();
   return std::move(last.text);
 }
 
@@ -87,17 +86,25 @@ Detokenizer::Piece Detokenizer::release(std::size_t fresh) {
     }
     if (complete != nullptr) {
       matched_stop_ = complete->given;
-      held_.resize(at + 1 - complete->text.size());
-      return {.text = std::exchange(held_, {}), .stopped = true};
+      return {.text = give(at + 1 - complete->text.size()), .stopped = true};
     }
   }
   std::size_t keep = 0;
   for (const Stop& stop : stops_) {
     keep = std::max(keep, stop.matched);
   }
-  Piece piece{.text = held_.substr(0, held_.size() - keep), .stopped = false};
-  held_.erase(0, piece.text.size());
-  return piece;
+  return {.text = give(held_.size() - keep), .stopped = false};
+}
+
+std::string Detokenizer::give(std::size_t end) {
+  std::string text = held_.substr(held_from_, end - held_from_);
+  held_from_ = end;
+  // Moving what is left to the front costs no more than what has been given since the last time.
+  if (held_from_ >= held_.size() - held_from_) {
+    held_.erase(0, held_from_);
+    held_from_ = 0;
+  }
+  return text;
 }
 
 }  // namespace fixpoint::engine

@@ -49,11 +49,14 @@ class Detokenizer {
   void decode(std::string_view bytes, bool at_end);
   /// Moves `held_`, from `fresh` on not looked at yet, through the stop strings.
   [[nodiscard]] Piece release(std::size_t fresh);
+  /// `held_` up to `end`, which is then no longer held.
+  [[nodiscard]] std::string give(std::size_t end);
 
   const Tokenizer* tokenizer_;
   std::vector<Stop> stops_;
   std::string incomplete_;  ///< up to 3 bytes that may become a character
-  std::string held_;        ///< text that may grow into a stop string
+  std::string held_;        ///< from held_from_ on: text that may grow into a stop string
+  std::size_t held_from_ = 0;
   std::string matched_stop_;
 };
 

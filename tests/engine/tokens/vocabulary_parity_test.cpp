@@ -84,7 +84,8 @@ TEST_P(VocabularyParityTest, IdsOfTheCorpusEqualTheReference) {
 INSTANTIATE_TEST_SUITE_P(Files, VocabularyParityTest,
                          ::testing::Values(Vocabulary{"gpt-2", "gpt-2"}, Vocabulary{"deepseek-coder", "deepseek-coder"},
                                            Vocabulary{"deepseek-llm", "deepseek-llm"},
-                                           Vocabulary{"llama-spm", "llama-spm"}),
+                                           Vocabulary{"llama-spm", "llama-spm"}, Vocabulary{"qwen3", "qwen2"},
+                                           Vocabulary{"llama3", "llama-bpe"}, Vocabulary{"mistral", nullptr}),
                          test_name);
 
 }  // namespace

