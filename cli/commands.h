@@ -14,6 +14,7 @@ using Run = std::function<int()>;
 void add_generate_command(CLI::App& app, Run& run);
 void add_model_command(CLI::App& app, Run& run);
 void add_bench_command(CLI::App& app, Run& run);
+void add_tokenize_command(CLI::App& app, Run& run);
 void add_sandbox_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);
 void add_eval_command(CLI::App& app, Run& run);

@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);
+  add_tokenize_command(app, run);
   add_sandbox_command(app, run);
   add_doctor_command(app, run);
   add_eval_command(app, run);

@@ -187,7 +187,8 @@ std::vector<TokenId> stop_tokens(ChatFormat format, const Tokenizer& tokenizer) 
   };
   for (const std::string_view marker : end_markers(format)) {
     const auto token = tokenizer.find(marker);
-    if (token && tokenizer.is_control(*token)) add(token);
+    const auto type = token ? tokenizer.spec().types[static_cast<std::size_t>(*token)] : TokenType::normal;
+    if (type == TokenType::control || type == TokenType::user_defined) add(token);
   }
   const TokenizerSpec& spec = tokenizer.spec();
   add(spec.eot);

@@ -25,7 +25,8 @@ std::vector<TokenId> symbols_of_byte(const Vocabulary& vocabulary, std::uint8_t 
   if (replacement.size() == kReplacement.size()) {
     return replacement;
   }
-  return vocabulary.spec.unk ? std::vector{*vocabulary.spec.unk} : std::vector<TokenId>{};
+  const auto unknown = vocabulary.unknown();
+  return unknown ? std::vector{*unknown} : std::vector<TokenId>{};
 }
 
 }  // namespace

@@ -150,8 +150,8 @@ void SentencePieceBpe::fall_back(std::string_view character, std::vector<TokenId
     for (const char byte : character) {
       out.push_back(*byte_tokens_[static_cast<std::uint8_t>(byte)]);
     }
-  } else if (vocabulary_->spec.unk) {
-    out.push_back(*vocabulary_->spec.unk);
+  } else if (const auto unknown = vocabulary_->unknown()) {
+    out.push_back(*unknown);
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -27,6 +28,10 @@ struct Vocabulary {
 
   [[nodiscard]] TokenId size() const { return static_cast<TokenId>(bytes.size()); }
   [[nodiscard]] TokenType type(TokenId token) const { return types[static_cast<std::size_t>(token)]; }
+  /// The unknown token, unless it is a control token: text must not become one.
+  [[nodiscard]] std::optional<TokenId> unknown() const {
+    return spec.unk && type(*spec.unk) != TokenType::control ? spec.unk : std::nullopt;
+  }
   [[nodiscard]] const std::string& bytes_of(TokenId token) const { return bytes[static_cast<std::size_t>(token)]; }
 
  private:

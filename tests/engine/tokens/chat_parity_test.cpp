@@ -54,8 +54,8 @@ INSTANTIATE_TEST_SUITE_P(Models, ChatParityTest,
                                            Case{"llama2", "llama-spm", ChatFormat::llama2},
                                            Case{"mistral", "mistral", ChatFormat::mistral},
                                            Case{"deepseek-coder", "deepseek-coder", ChatFormat::deepseek_coder}),
-                         [](const auto& info) {
-                           std::string name = info.param.golden;
+                         [](const auto& each) {
+                           std::string name = each.param.golden;
                            std::erase_if(name, [](char c) { return c == '-' || c == '.'; });
                            return name;
                          });

@@ -207,7 +207,7 @@ INSTANTIATE_TEST_SUITE_P(
         Template{"MistralSmall3", "{{ '[SYSTEM_PROMPT]' + x + '[/SYSTEM_PROMPT]' }}{{ '[INST]' + x + '[/INST]' }}", std::nullopt, "Mistral with system turns"},
         Template{"Alpaca", "### Instruction:\n{{ x }}\n### Response:\n", std::nullopt, "Alpaca"},
         Template{"Unheard", "{{ x }}", std::nullopt, "of no format that is known"}, Template{"Empty", "", std::nullopt, "of no format"}),
-    [](const auto& info) { return std::string(info.param.name); });
+    [](const auto& each) { return std::string(each.param.name); });
 
 TEST(ChatRecognitionTest, TemplatesOfRealFiles) {
   const std::filesystem::path folder = std::filesystem::path(FIXPOINT_BENCHMARK_DATA) / "chat-templates";

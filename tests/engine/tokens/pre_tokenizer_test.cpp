@@ -192,7 +192,8 @@ TEST(PreTokenizerTest, CutsAsTheExpressionsDo) {
                                   PreTokenizer::deepseek_coder, PreTokenizer::deepseek_llm}) {
     for (int i = 0; i < 4000; ++i) {
       const std::string text = testing::random_text(random, 14, i % 4 == 0);
-      if (!text.empty()) ASSERT_EQ(words(kind, text), slow_words(kind, text)) << static_cast<int>(kind) << ": " << text;
+      if (text.empty()) continue;
+      ASSERT_EQ(words(kind, text), slow_words(kind, text)) << static_cast<int>(kind) << ": " << text;
     }
   }
 }
