@@ -44,8 +44,8 @@ bool taken(Step step, Start start) {
 }
 
 class FaultTest : public testing::TestWithParam<int> {};
-INSTANTIATE_TEST_SUITE_P(Steps, FaultTest, testing::Range(1, static_cast<int>(Step::count)), [](const auto& info) {
-  return std::string(detail::kStepNames[static_cast<std::size_t>(info.param)]);
+INSTANTIATE_TEST_SUITE_P(Steps, FaultTest, testing::Range(1, static_cast<int>(Step::count)), [](const auto& chosen) {
+  return std::string(detail::kStepNames[static_cast<std::size_t>(chosen.param)]);
 });
 
 void expect_nothing_left(int broker) {
@@ -82,7 +82,9 @@ TEST_P(FaultTest, ProcessKilledInAStepNeverPassesAndNothingIsLeft) {
     EXPECT_EQ(verdict.standard_output.bytes, "");
     const int broker = faulty->broker_pid();
     { const Sandbox ended = std::move(*faulty); }
-    if (broker > 0) EXPECT_FALSE(process_exists(broker));
+    if (broker > 0) {
+      EXPECT_FALSE(process_exists(broker));
+    }
   }
   EXPECT_TRUE(shared_sandbox().run(program(Start::cold)).ok());
 }

@@ -20,7 +20,7 @@ namespace {
 
 class FilterTest : public testing::TestWithParam<Language> {};
 INSTANTIATE_TEST_SUITE_P(Languages, FilterTest, testing::ValuesIn(kLanguages),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& chosen) { return std::string(name(chosen.param)); });
 
 int number_of(std::string_view call) { return seccomp_syscall_resolve_name(std::string(call).c_str()); }
 
@@ -54,11 +54,9 @@ std::vector<std::uint64_t> interesting_arguments(const SyscallPolicy& policy) {
   std::vector<std::uint64_t> values{0, 1, 2, ~0ULL, 0xffffffff, 1ULL << 32};
   for (const SyscallRule& rule : policy.rules) {
     for (const ArgumentTest& test : rule.tests) {
-      for (const std::uint64_t value : {std::uint64_t{test.value}, std::uint64_t{test.value} + 1,
-                                        std::uint64_t{test.value} - 1, std::uint64_t{test.value} | 1ULL << 40,
-                                        std::uint64_t{test.mask}}) {
-        values.push_back(value);
-      }
+      const std::uint64_t value = test.value;
+      for (const std::uint64_t near : {value, value + 1, value - 1, value | std::uint64_t{1} << 40}) values.push_back(near);
+      values.push_back(test.mask);
     }
   }
   std::sort(values.begin(), values.end());
@@ -72,7 +70,7 @@ TEST_P(FilterTest, AnswersWhatThePolicySays) {
     const auto filter = compile_filter(policy, notify);
     ASSERT_TRUE(filter.has_value());
     std::mt19937_64 random(1);
-    for (const std::uint32_t architecture : {AUDIT_ARCH_X86_64, AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0U}) {
+    for (const std::uint32_t architecture : std::initializer_list<std::uint32_t>{AUDIT_ARCH_X86_64, AUDIT_ARCH_I386, AUDIT_ARCH_AARCH64, 0}) {
       for (const std::int32_t number : interesting_numbers()) {
         SyscallData data{number, architecture, random(), {}};
         for (int round = 0; round < 3; ++round) {
@@ -163,8 +161,11 @@ TEST_P(FilterTest, AgreesWithLibseccomp) {
       const auto our = evaluate_filter(*ours, data);
       const auto their = evaluate_filter(theirs, data);
       ASSERT_TRUE(our.has_value() && their.has_value()) << number;
-      if (!tested[number]) ASSERT_EQ(*our, *their) << number;
-      else if (!refused_before[number]) ASSERT_EQ(*our == SECCOMP_RET_ALLOW, *their == SECCOMP_RET_ALLOW) << number << " " << value;
+      if (!tested[number]) {
+        ASSERT_EQ(*our, *their) << number;
+      } else if (!refused_before[number]) {
+        ASSERT_EQ(*our == SECCOMP_RET_ALLOW, *their == SECCOMP_RET_ALLOW) << number << " " << value;
+      }
     }
   }
 }

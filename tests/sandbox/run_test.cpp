@@ -33,7 +33,7 @@ class PythonRunTest : public testing::TestWithParam<Start> {
 };
 
 INSTANTIATE_TEST_SUITE_P(Starts, PythonRunTest, testing::Values(Start::warm, Start::cold),
-                         [](const auto& info) { return info.param == Start::warm ? "Warm" : "Cold"; });
+                         [](const auto& chosen) { return chosen.param == Start::warm ? "Warm" : "Cold"; });
 
 TEST_P(PythonRunTest, ReadsItsInputAndWritesItsOutput) {
   Job program = python("print(sum(map(int, input().split())))");
@@ -196,7 +196,7 @@ INSTANTIATE_TEST_SUITE_P(
         Hello{Language::java, "public class Main { public static void main(String[] a) { System.out.println(\"hello\"); } }"},
         Hello{Language::go, "package main\nimport \"fmt\"\nfunc main() { fmt.Println(\"hello\") }"},
         Hello{Language::rust, "fn main() { println!(\"hello\"); }"}),
-    [](const auto& info) { return std::string(name(info.param.language)); });
+    [](const auto& chosen) { return std::string(name(chosen.param.language)); });
 
 TEST(SandboxRunTest, WarmNodeWorkerGetsItsJobWhole) {
   Job program = job(Language::javascript,

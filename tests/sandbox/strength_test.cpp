@@ -19,7 +19,7 @@ INSTANTIATE_TEST_SUITE_P(Without, StrengthTest,
                                          Protection::cgroup_namespace, Protection::separate_uid, Protection::landlock,
                                          Protection::seccomp, Protection::seccomp_names, Protection::cgroup_memory,
                                          Protection::cgroup_pids, Protection::cgroup_cpu, Protection::cgroup_kill),
-                         [](const auto& info) { return std::string(name(info.param)); });
+                         [](const auto& chosen) { return std::string(name(chosen.param)); });
 
 TEST_P(StrengthTest, IsSaidInEveryVerdict) {
   auto sandbox = Sandbox::start({.without = {GetParam()}});
