@@ -1,0 +1,5 @@
+// @attack makes the compiler recurse
+// @expect compile_error
+#include __FILE__
+#include __FILE__
+int main(void) { return 0; }

@@ -1,0 +1,8 @@
+// @attack forks without end
+// @expect process_limit | cpu_limit
+// @limits processes=32 cpu=2000 wall=4000
+#include "attack.h"
+
+int main(void) {
+  while (1) fork();
+}

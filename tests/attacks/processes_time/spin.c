@@ -1,0 +1,7 @@
+// @attack spins
+// @expect cpu_limit
+// @limits cpu=300 wall=6000
+int main(void) {
+  for (volatile long i = 0;; ++i) {
+  }
+}

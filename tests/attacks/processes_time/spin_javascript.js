@@ -1,0 +1,5 @@
+// @attack spins in JavaScript with a timer pending
+// @expect cpu_limit
+// @limits cpu=700 wall=10000
+setTimeout(() => {}, 1);
+for (;;) {}

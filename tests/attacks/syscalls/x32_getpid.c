@@ -1,0 +1,7 @@
+// @attack calls by the x32 numbers, which pass many deny lists
+// @expect denied x32:39
+#include "attack.h"
+
+int main(void) {
+  return tried(syscall(0x40000000 | 39));
+}
