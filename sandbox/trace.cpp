@@ -103,7 +103,8 @@ Trace trace_python(Sandbox& sandbox, const Program& program, const TraceSubject&
 }
 
 const std::vector<std::string>& sanitizer_flags() {
-  static const std::vector<std::string> flags = {"-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"};
+  static const std::vector<std::string> flags = {"-g", "-O1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fno-sanitize=object-size",
+                                                 "-fno-sanitize-recover=undefined"};
   return flags;
 }
 

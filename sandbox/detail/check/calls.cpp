@@ -45,7 +45,7 @@ class Caller {
     line_ = std::make_unique<Conversation>(judge.sandbox, std::move(*job), max_message_bytes, judge.stop);
     // Compilation comes before the first answer, under limits of its own.
     const auto start = program.language == Language::cpp ? std::chrono::minutes(2) : std::chrono::minutes(0);
-    loaded_ = to_reply(load(*line_, program, "solution", false, judge.call_deadline() + start));
+    loaded_ = to_reply(load(*line_, program, "solution", false, judge.start_deadline() + start));
   }
 
   bool supported() const { return line_ != nullptr; }

@@ -66,7 +66,7 @@ class TestRun {
 
  private:
   Program driver_only() const { return {judge_.program.language, ""}; }
-  bool send(std::vector<Value> parts) { return tests_.send(Value::tuple_of(std::move(parts)), judge_.call_deadline()); }
+  bool send(std::vector<Value> parts) { return tests_.send(Value::tuple_of(std::move(parts)), std::max(deadline_, judge_.call_deadline())); }
   bool silent(Silence silence) {
     tests_silence = silence;
     return false;
@@ -84,12 +84,12 @@ class TestRun {
   bool unloadable_ = false;
   bool open_ = false;  // a unit has begun and not reported
   std::string nonce_;
-  std::chrono::steady_clock::time_point deadline_;
+  std::chrono::steady_clock::time_point deadline_{};
 };
 
 tl::expected<std::string, std::string> TestRun::plan() {
   const char* mode = mode_ == Mode::apart ? "apart" : mode_ == Mode::inside ? "inside" : "stub";
-  deadline_ = judge_.call_deadline();
+  deadline_ = judge_.start_deadline();
   bool sent = send({Value::of("tests"), Value::of(mode_ == Mode::inside ? "" : check_.tests), Value::of(judge_.program.language == Language::python ? "tests.py" : "tests.js"),
                     Value::of(check_.entry_point), Value::of(check_.module_name), Value::of(mode),
                     Value::of(mode_ == Mode::inside ? judge_.program.source : "")});
@@ -247,7 +247,7 @@ std::optional<std::string> run_apart(Judge& judge, const TextCheck& check) {
   }
   if (!plan->empty()) return *plan;
   if (run.uses_objects()) judge.result.notes.push_back("the tests use more than the entry point: objects of the program's classes take part");
-  const auto loaded = load(candidate, judge.program, check.module_name, run.uses_objects(), judge.call_deadline());
+  const auto loaded = load(candidate, judge.program, check.module_name, run.uses_objects(), judge.start_deadline());
   if (!loaded || loaded->raised) {
     TestResult& test = judge.result.tests.emplace_back();
     test.test = "the program's own statements";

@@ -28,6 +28,8 @@ struct Judge {
   std::string shown(const Value& value) const { return to_text(value, options.max_text_bytes); }
   std::string shown(std::string_view text) const;
   std::chrono::steady_clock::time_point call_deadline() const { return std::chrono::steady_clock::now() + options.call_wall; }
+  // For a jail's first answer: the start of an interpreter, and of the program, is no call.
+  std::chrono::steady_clock::time_point start_deadline() const { return call_deadline() + options.limits.wall; }
 };
 
 // A job whose program is the driver of this language around `program`; nothing for languages without one.

@@ -1,0 +1,3 @@
+# @attack ends with a text as its code
+# @expect exit
+raise SystemExit("not a number")
