@@ -5,6 +5,7 @@
 #include <iterator>
 #include <sstream>
 #include <stdexcept>
+#include <utility>
 
 namespace fixpoint::sandbox::attacks {
 namespace {
@@ -29,7 +30,7 @@ void read_notes(AttackProgram& attack) {
     const auto key = line.substr(at + 1, space == line.npos ? line.npos : space - at - 1);
     attack.notes[key].push_back(space == line.npos ? "" : trimmed(std::string_view(line).substr(space)));
   }
-  if (!attack.has("attack") || !attack.has("expect")) throw std::runtime_error(attack.name + ": @attack or @expect is missing");
+  if (!attack.has("attack")) throw std::runtime_error(attack.name + ": @attack is missing");
 }
 
 std::uint64_t number(const std::string& text) {
@@ -99,20 +100,28 @@ std::string AttackProgram::note(const std::string& key) const {
   return found == notes.end() ? std::string{} : found->second.front();
 }
 
-std::vector<AttackProgram> load_attacks(const std::filesystem::path& root) {
+std::vector<AttackProgram> load_programs(const std::filesystem::path& root, const std::vector<std::string>& kinds) {
   const std::map<std::string, Language> languages = {
       {".c", Language::c}, {".cpp", Language::cpp}, {".py", Language::python}, {".sh", Language::bash}, {".js", Language::javascript}};
   std::vector<AttackProgram> out;
-  for (const char* kind : {"syscalls", "files", "processes_time", "memory", "network_ipc", "output"}) {
+  for (const std::string& kind : kinds) {
     for (const auto& entry : std::filesystem::directory_iterator(root / kind)) {
       AttackProgram& attack = out.emplace_back();
-      attack.name = std::string(kind) + "/" + entry.path().stem().string();
+      attack.name = kind + "/" + entry.path().stem().string();
       attack.language = languages.at(entry.path().extension().string());
       attack.source = read_file(entry.path());
       read_notes(attack);
     }
   }
   std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<AttackProgram> load_attacks(const std::filesystem::path& root) {
+  auto out = load_programs(root, {"syscalls", "files", "processes_time", "memory", "network_ipc", "output"});
+  for (const AttackProgram& attack : out) {
+    if (!attack.has("expect")) throw std::runtime_error(attack.name + ": @expect is missing");
+  }
   return out;
 }
 

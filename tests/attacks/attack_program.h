@@ -24,7 +24,9 @@ struct AttackProgram {
   [[nodiscard]] bool has(const std::string& key) const { return notes.contains(key); }
 };
 
-// All programs below `root`, sorted by name.
+// The programs in these folders below `root`, sorted by name.
+std::vector<AttackProgram> load_programs(const std::filesystem::path& root, const std::vector<std::string>& kinds);
+// Those that attack the sandbox; the ones in verdict_integrity/ attack the judge.
 std::vector<AttackProgram> load_attacks(const std::filesystem::path& root);
 
 // What the programs may learn of the host: values for $CANARY and its like.

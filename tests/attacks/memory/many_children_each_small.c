@@ -1,5 +1,5 @@
 // @attack takes memory in many children, each below the limit
-// @expect memory_limit
+// @expect memory_limit | held
 // @limits memory=64M processes=32 wall=8000
 #include "attack.h"
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // @attack calls by the x32 numbers, which pass many deny lists
-// @expect denied x32:39
+// @expect denied x32:getpid
 #include "attack.h"
 
 int main(void) {

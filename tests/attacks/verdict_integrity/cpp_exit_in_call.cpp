@@ -1,0 +1,3 @@
+// @attack ends well in the call
+#include <unistd.h>
+int f(int) { _exit(0); }

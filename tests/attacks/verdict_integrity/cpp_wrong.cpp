@@ -1,0 +1,2 @@
+// @attack is wrong, honestly
+int f(int x) { return x; }

@@ -1,0 +1,2 @@
+# @attack is empty
+pass

@@ -1,0 +1,2 @@
+// @attack ends well in the call
+function f(x) { process.exit(0); }

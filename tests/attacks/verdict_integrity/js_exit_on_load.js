@@ -1,0 +1,3 @@
+// @attack ends well while it is loaded
+process.exit(0);
+function f(x) { return 0; }

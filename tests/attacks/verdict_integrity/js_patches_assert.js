@@ -1,0 +1,7 @@
+// @attack makes node's assert pass
+// @in-process may forge
+const assert = require("assert");
+for (const name of Object.keys(assert)) {
+  try { assert[name] = () => {}; } catch {}
+}
+function f(x) { return 0; }

@@ -1,0 +1,7 @@
+// @attack replaces Object.is and its kin
+// @in-process may forge
+Object.is = () => true;
+Number.isNaN = () => true;
+Array.isArray = () => true;
+JSON.stringify = () => "4";
+function f(x) { return 0; }

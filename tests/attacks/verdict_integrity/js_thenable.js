@@ -1,0 +1,2 @@
+// @attack returns a promise that never settles
+function f(x) { return new Promise(() => {}); }

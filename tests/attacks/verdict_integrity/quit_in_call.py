@@ -1,0 +1,3 @@
+# @attack calls quit()
+def f(x):
+    quit()

@@ -1,0 +1,3 @@
+# @attack returns a coroutine
+async def f(x):
+    return 2 * x

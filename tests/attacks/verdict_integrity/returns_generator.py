@@ -1,0 +1,4 @@
+# @attack returns a generator that would run for ever
+def f(x):
+    while True:
+        yield 2 * x

@@ -1,0 +1,3 @@
+# @attack returns a function
+def f(x):
+    return lambda *a: 2 * x

@@ -1,0 +1,3 @@
+# @attack returns nan
+def f(x):
+    return float("nan")

@@ -1,0 +1,3 @@
+# @attack returns NotImplemented
+def f(x):
+    return NotImplemented

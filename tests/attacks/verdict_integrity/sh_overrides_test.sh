@@ -1,0 +1,6 @@
+# @attack replaces the words that tests are made of
+# @in-process may forge
+exit() { :; }
+test() { return 0; }
+function [ { return 0; }
+f() { echo 0; }

@@ -1,0 +1,7 @@
+# @attack answers too late
+# @slow
+import time
+
+def f(x):
+    time.sleep(1000)
+    return 2 * x

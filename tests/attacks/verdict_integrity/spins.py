@@ -1,0 +1,5 @@
+# @attack never answers
+# @slow
+def f(x):
+    while True:
+        pass
