@@ -37,8 +37,8 @@ static inline long tiny_program(unsigned char* bytes, unsigned char call) {
       0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 64, 0, 56, 0, 1, 0, 0, 0, 0, 0, 0, 0,
       1, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0, 0, 0, 0x40, 0, 0, 0, 0, 0,
       132, 0, 0, 0, 0, 0, 0, 0, 132, 0, 0, 0, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0,
-      // mov al, call; syscall; mov edi, eax; mov al, 60; syscall
-      0xb0, 0, 0x0f, 0x05, 0x89, 0xc7, 0xb0, 60, 0x0f, 0x05, 0xf4, 0xf4};
+      // mov al, call; syscall; mov edi, eax; push 60; pop rax; syscall
+      0xb0, 0, 0x0f, 0x05, 0x89, 0xc7, 0x6a, 60, 0x58, 0x0f, 0x05, 0xf4};
   memcpy(bytes, program, sizeof program);
   bytes[121] = call;
   return sizeof program;
