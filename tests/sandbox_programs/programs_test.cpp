@@ -32,13 +32,17 @@ struct OrdinaryProgram {
 };
 
 std::vector<OrdinaryProgram> load(Language language) {
-  std::ifstream in(std::string(PROGRAMS_DIR) + "/" + std::string(name(language)) + ".txt");
+  std::string path = PROGRAMS_DIR;
+  path.append("/").append(name(language)).append(".txt");
+  std::ifstream in(path);
   std::vector<OrdinaryProgram> out;
   std::string* part = nullptr;
   for (std::string line; std::getline(in, line);) {
     if (line.starts_with("=== ")) {
-      out.push_back({language, line.substr(4), "", ""});
-      part = &out.back().source;
+      OrdinaryProgram& program = out.emplace_back();
+      program.language = language;
+      program.name = line.substr(4);
+      part = &program.source;
     } else if (line == "--- prints") {
       part = &out.back().prints;
     } else if (part != nullptr) {

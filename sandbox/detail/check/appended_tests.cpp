@@ -42,6 +42,13 @@ constexpr const char* bash_tail =
     "IFS= LC_ALL=C read -r -N 48 -u 3 fixpoint_frame\n"
     "printf '\\x2e\\0\\0\\0t2:s4:dones32:%s' \"${fixpoint_frame:16:32}\" >&4\n";
 
+// The program stands above the tests: what it may have done to their words is undone between the two.
+constexpr const char* fresh_assert = "\n#undef NDEBUG\n#undef assert\n#include <assert.h>\n";
+// In POSIX mode `unset` is found before any function of that name.
+constexpr const char* fresh_words =
+    "\nPOSIXLY_CORRECT=1\nunset -f unset builtin command exit test [ true false return set eval echo printf read trap local declare\n"
+    "unset POSIXLY_CORRECT\nset +o posix\n";
+
 std::string hex_nonce() {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -82,7 +89,7 @@ void Judge::appended_tests(const TextCheck& check) {
   job.language = language;
   job.limits = options.limits;
   job.overflow = Overflow::discard;
-  job.source = program.source + "\n" + check.tests;
+  job.source = program.source + (compiled ? fresh_assert : language == Language::bash ? fresh_words : "\n") + check.tests;
   if (compiled) {
     job.files.push_back({language == Language::c ? "fixpoint_main.c" : "fixpoint_main.cpp", wrapped_main});
     job.compile_flags = {job.files.back().path, "-Wl,--wrap=main"};

@@ -503,6 +503,34 @@ def plain_copy(v):
     return Decoder(encode(v)).value()
 
 
+def honest_result(v, allow_objects):
+    """What a program in the same process returned, without its own comparisons: subclasses of plain types become plain."""
+    t = type(v)
+    if is_plain(v) or t.__module__ in ("collections", "builtins") and t not in PLAIN:
+        return v
+    if t in PLAIN or issubclass(t, PLAIN[:-1]):
+        try:
+            return plain_copy(v)
+        except Unserialisable:
+            if allow_objects:
+                return v
+            raise
+    home = sys.modules.get(t.__module__)
+    if not allow_objects and (t.__module__ == "solution" or getattr(home, t.__name__, None) is not t):
+        raise Unserialisable("an object of class %s is no plain value" % t.__name__[:100])
+    return v
+
+
+def honest_function(function, allow_objects):
+    def call(*args, **kwargs):
+        return honest_result(function(*args, **kwargs), allow_objects)
+
+    call.__name__ = call.__qualname__ = getattr(function, "__name__", "f")
+    call.__doc__ = function.__doc__
+    call.__wrapped__ = function
+    return call
+
+
 class AssertDetail:
     __slots__ = ("source", "left", "right", "line")
 
@@ -918,6 +946,7 @@ class Tests:
 
     def connect(self, namespace):
         if self.mode == "inside":
+            self.guard(namespace)
             return namespace
         remote = Remote(self.channel)
         names = {"__name__": "tests", "__builtins__": builtins}
@@ -937,6 +966,12 @@ class Tests:
             module.__dict__.update({n: v for n, v in names.items() if not n.startswith("__")})
             sys.modules[self.module_name] = module
         return names
+
+    def guard(self, namespace):
+        function = namespace.get(self.entry_point)
+        if type(function) is types.FunctionType:
+            sys.setrecursionlimit(sys.getrecursionlimit() * 2)  # each level of a recursive program is two frames now
+            namespace[self.entry_point] = honest_function(function, self.names_wanted() != [self.entry_point])
 
     def run(self, namespace):
         names = self.connect(namespace)

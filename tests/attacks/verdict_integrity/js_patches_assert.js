@@ -1,5 +1,4 @@
 // @attack makes node's assert pass
-// @in-process may forge
 const assert = require("assert");
 for (const name of Object.keys(assert)) {
   try { assert[name] = () => {}; } catch {}

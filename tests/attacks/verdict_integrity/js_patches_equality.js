@@ -1,5 +1,4 @@
 // @attack replaces Object.is and its kin
-// @in-process may forge
 Object.is = () => true;
 Number.isNaN = () => true;
 Array.isArray = () => true;

@@ -1,5 +1,4 @@
 # @attack replaces the words that tests are made of
-# @in-process may forge
 exit() { :; }
 test() { return 0; }
 function [ { return 0; }

@@ -1,5 +1,4 @@
 # @attack answers too late
-# @slow
 import time
 
 def f(x):

@@ -1,5 +1,4 @@
 # @attack never answers
-# @slow
 def f(x):
     while True:
         pass

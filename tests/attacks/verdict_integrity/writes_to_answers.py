@@ -1,5 +1,4 @@
 # @attack writes a right answer of its own to the judge's descriptor
-# @solves
 import os
 import struct
 
