@@ -46,7 +46,7 @@ void BlockPool::set_indexed(BlockId id, bool indexed) {
     if (indexed) throw std::logic_error("block pool: a free block cannot be indexed: " + std::to_string(id));
     unlink(id);
     --cached_count_;
-    link_back(free_list(), id);
+    link_front(free_list(), id);
     ++free_count_;
   }
   block.indexed = indexed;
@@ -62,8 +62,13 @@ void BlockPool::release(BlockId id) noexcept {
   assert(block.refs > 0);
   if (--block.refs > 0) return;
   --held_count_;
-  ++(block.indexed ? cached_count_ : free_count_);
-  link_back(block.indexed ? cached_list() : free_list(), id);
+  if (block.indexed) {
+    ++cached_count_;
+    link_back(cached_list(), id);
+  } else {
+    ++free_count_;
+    link_front(free_list(), id);
+  }
 }
 
 void BlockPool::unlink(BlockId id) {
@@ -79,6 +84,14 @@ void BlockPool::link_back(BlockId list, BlockId id) {
   block.next = list;
   blocks_[index(sentinel.prev)].next = id;
   sentinel.prev = id;
+}
+
+void BlockPool::link_front(BlockId list, BlockId id) {
+  const BlockId first = blocks_[index(list)].next;
+  blocks_[index(id)].prev = list;
+  blocks_[index(id)].next = first;
+  blocks_[index(first)].prev = id;
+  blocks_[index(list)].next = id;
 }
 
 int BlockPool::check_list(BlockId list, bool indexed) const {

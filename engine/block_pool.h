@@ -37,7 +37,8 @@ class BlockRef {
 };
 
 /// Descriptors of a fixed number of KV blocks. A block is held (somebody has a BlockRef), cached (nobody has, but the
-/// prefix index knows what is in it) or free. Cached blocks are kept in the order in which their last hold died.
+/// prefix index knows what is in it) or free. Cached blocks are kept in the order in which their last hold died; of the free
+/// ones the latest is given first, so that memory which was never needed is never touched.
 /// Not synchronised: one thread owns a pool and its refs. Everything is O(1) but `check`.
 class BlockPool {
  public:
@@ -82,6 +83,7 @@ class BlockPool {
   void release(BlockId id) noexcept;
   void unlink(BlockId id);
   void link_back(BlockId list, BlockId id);
+  void link_front(BlockId list, BlockId id);
   [[nodiscard]] int check_list(BlockId list, bool indexed) const;
 
   std::vector<Block> blocks_;  // the descriptors, then the two sentinels

@@ -33,6 +33,17 @@ TEST(BlockPoolTest, TheLastHoldGivesTheBlockBack) {
   pool.check();
 }
 
+TEST(BlockPoolTest, TheBlockThatBecameFreeLastIsGivenFirst) {
+  BlockPool pool(8);
+  const BlockId id = pool.allocate()->id();
+  EXPECT_EQ(pool.allocate()->id(), id);
+  auto a = pool.allocate(), b = pool.allocate();
+  const BlockId last = b->id();
+  a.reset();
+  b.reset();
+  EXPECT_EQ(pool.allocate()->id(), last);
+}
+
 TEST(BlockPoolTest, AssigningAHoldToItselfKeepsIt) {
   BlockPool pool(1);
   BlockRef ref = *pool.allocate();
