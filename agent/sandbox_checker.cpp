@@ -173,9 +173,9 @@ class SandboxChecker final : public Checker {
       const sandbox::CheckResult result = sandbox::check(*sandbox_, program, group.check, check_options(group, left), stop);
       judgement.sandbox += std::chrono::ceil<milliseconds>(result.wall);
       if (auto error = failure_of(result, stop)) return tl::unexpected(*std::move(error));
-      take(result, group, judgement);
-      const sandbox::TestResult* failed = result.first_failure();
-      if (failed != nullptr && !first_failure) first_failure.emplace(group, *failed);
+      take(request, result, group, judgement);
+      const sandbox::TestResult* first = result.first_failure();
+      if (first != nullptr && !first_failure) first_failure.emplace(group, *first);
     }
     if (request.want_trace && first_failure && judgement.status != CheckStatus::compile_error && !stop.stop_requested()) {
       add_trace(request, program, first_failure->first, first_failure->second, deadline, stop, judgement);
@@ -204,7 +204,7 @@ class SandboxChecker final : public Checker {
     return std::nullopt;
   }
 
-  void take(const sandbox::CheckResult& result, const Group& group, Judgement& judgement) const {
+  void take(const CheckRequest& request, const sandbox::CheckResult& result, const Group& group, Judgement& judgement) const {
     judgement.passed += static_cast<int>(result.passed_tests());
     judgement.total += static_cast<int>(result.tests.size());
     if (result.passed) return;
@@ -227,8 +227,15 @@ class SandboxChecker final : public Checker {
       if (static_cast<int>(judgement.failures.size()) == options_.max_failures) break;
       const sandbox::TestResult& test = result.tests[i];
       if (test.outcome == TestOutcome::passed || test.outcome == TestOutcome::not_run) continue;
-      const int index = i < group.indices.size() ? group.indices[i] : static_cast<int>(i);
-      judgement.failures.push_back(described(test, group, index));
+      const bool one_each = result.tests.size() == group.indices.size();
+      FailedTest entry = described(test, group, one_each ? group.indices[i] : group.indices.front());
+      // An assertion is quoted as it was given; it says itself what is expected.
+      const auto* assertion = one_each ? std::get_if<Assertion>(&request.tests[static_cast<std::size_t>(entry.index)].body) : nullptr;
+      if (assertion != nullptr) {
+        entry.test = shown(assertion->code);
+        if (assertion->code.find("==") != std::string::npos) entry.expected.clear();
+      }
+      judgement.failures.push_back(std::move(entry));
     }
   }
 

@@ -35,7 +35,7 @@ class SolveView {
 
   void line(const char* colour, const std::string& text);
   void end_line();
-  [[nodiscard]] const char* code(const char* colour) const { return colours_ ? colour : ""; }
+  [[nodiscard]] const char* code(const char* colour) const { return colours_ && colour != nullptr ? colour : ""; }
 
   bool colours_;
   bool in_line_ = false;
