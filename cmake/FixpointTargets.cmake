@@ -69,7 +69,7 @@ function(fixpoint_test name)
     endif()
     add_dependencies(tests_${label} ${name})
   endforeach()
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST NO_PRETTY_VALUES
     PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${arg_TIMEOUT} ENVIRONMENT "${arg_ENVIRONMENT}"
                SKIP_REGULAR_EXPRESSION "\\[  SKIPPED \\]")
 endfunction()

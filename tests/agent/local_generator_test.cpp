@@ -34,7 +34,7 @@ struct LocalGeneratorTest : ::testing::Test {
     test_models::write_random_model(folder.file("model.gguf"), spec);
     engine::LanguageModelOptions options;
     options.path = folder.file("model.gguf");
-    options.cpu.threads = 1;
+    options.cpu.num_threads = 1;
     options.engine.kv_memory_bytes = kv_memory;
     auto loaded = engine::LanguageModel::load(options);
     ASSERT_TRUE(loaded.has_value()) << loaded.error().message();

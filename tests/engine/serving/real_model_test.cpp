@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <random>
 #include <string>
 #include <vector>
@@ -65,18 +66,20 @@ class RealModelTest : public ::testing::TestWithParam<Case> {
 TEST_P(RealModelTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
   std::mt19937 random(11);
   const auto asked = requests(random);
-  std::vector<CompletedSample> alone;
-  {
-    const auto model = load({.max_running = 1}, 64);
+  // Attention sums in tiles of blocks, so the bits belong to a block size.
+  std::map<int, std::vector<CompletedSample>> alone_with;
+  for (const int block_size : {16, 4}) {
+    const auto model = load({.block_size = block_size, .max_running = 1}, static_cast<std::size_t>(1024 / block_size));
     for (std::size_t i = 0; i < asked.size(); ++i) {
       Request request = asked[i];
       request.tenant = std::to_string(i);  // nothing is shared: cold
-      alone.push_back(model->engine().generate(request)->samples[0]);
+      alone_with[block_size].push_back(model->engine().generate(request)->samples[0]);
     }
   }
   std::uint64_t preemptions = 0;
   for (int mix = 0; mix < 6; ++mix) {
     const int block_size = mix % 2 == 0 ? 16 : 4;
+    const auto& alone = alone_with[block_size];
     // The longest request has 87 tokens; there is room for that and little more.
     const auto model = load({.block_size = block_size,
                              .max_running = 1 + static_cast<int>(random() % 8),
