@@ -3,6 +3,7 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <iterator>
@@ -48,7 +49,11 @@ TEST(KillTest, NoFinishedStepIsLostOrRunTwiceAndTheEndIsTheSame) {
   const std::string file = folder.file("killed.db").string();
   const std::string complaints = folder.file("complaints").string();
   std::mt19937_64 random(7);
-  int kills = 0, sessions = 0;
+  int kills = 0, sessions = 0, in_mid_session = 0;
+  // How long a whole session takes here and now: kills are spread over that time.
+  const auto begin = std::chrono::steady_clock::now();
+  ASSERT_EQ(wait_for(start(folder.file("measure.db").string(), "0", complaints)), 0);
+  const auto whole = std::chrono::duration_cast<std::chrono::microseconds>(std::chrono::steady_clock::now() - begin);
   while (kills < kills_wanted) {
     const std::string session = std::to_string(++sessions);
     bool done = false;
@@ -56,11 +61,15 @@ TEST(KillTest, NoFinishedStepIsLostOrRunTwiceAndTheEndIsTheSame) {
       const pid_t child = start(file, session, complaints);
       if (kills < kills_wanted) {
         // At random points is the purpose: this sleep decides where, not whether, the test passes.
-        std::this_thread::sleep_for(std::chrono::microseconds(random() % 60'000));
+        std::this_thread::sleep_for(std::chrono::microseconds(random() % static_cast<std::uint64_t>(whole.count())));
         kill(child, SIGKILL);
       }
       const int status = wait_for(child);
-      if (WIFSIGNALED(status)) ++kills;
+      if (WIFSIGNALED(status)) {
+        ++kills;
+        const auto journal = *Journal::open(file);
+        if (journal->session(session)) ++in_mid_session;
+      }
       done = WIFEXITED(status);
       if (done) ASSERT_EQ(WEXITSTATUS(status), 0) << "session " << session;
     }
@@ -75,7 +84,8 @@ TEST(KillTest, NoFinishedStepIsLostOrRunTwiceAndTheEndIsTheSame) {
   std::ifstream in(complaints);
   const std::string complained((std::istreambuf_iterator<char>(in)), {});
   EXPECT_EQ(complained, "");
-  std::printf("%d kills in %d sessions\n", kills, sessions);
+  EXPECT_GT(in_mid_session, 0);
+  std::printf("%d kills, %d of them in the middle of one of %d sessions\n", kills, in_mid_session, sessions);
 }
 
 }  // namespace
