@@ -105,6 +105,11 @@ tl::expected<void, StartError> BrokerProcess::start() {
 
 tl::expected<void, StartError> BrokerProcess::ensure() {
   const std::scoped_lock lock(mutex_);
+  // A process that the broker was just forking may hold its socket open a little longer than the broker lives.
+  if (socket_.valid() && ::waitpid(pid_, nullptr, WNOHANG) == pid_) {
+    pid_ = 0;
+    socket_.reset();
+  }
   if (socket_.valid()) return {};
   return start();
 }

@@ -125,6 +125,15 @@ std::string unified_parent(const std::string& start, bool& controllers) {
   return start;
 }
 
+/// A directory whose processes have been killed, but may not be gone yet.
+void remove_dying(const std::string& directory) {
+  constexpr int kTries = 200, kPauseMs = 5;
+  for (int i = 0; i < kTries && ::rmdir(directory.c_str()) != 0 && errno == EBUSY; ++i) {
+    if (i == 0) (void)write_file_at(AT_FDCWD, (directory + "/cgroup.kill").c_str(), "1");
+    ::poll(nullptr, 0, kPauseMs);
+  }
+}
+
 }  // namespace
 
 std::string own_cgroup_name() {
@@ -147,7 +156,7 @@ void sweep_cgroups(const std::string& parent) {
   for (const std::string& directory : dead) {
     if (DIR* leaves = ::opendir(directory.c_str())) {
       while (const dirent* leaf = ::readdir(leaves)) {
-        if (leaf->d_type == DT_DIR && leaf->d_name[0] != '.') ::rmdir((directory + "/" + leaf->d_name).c_str());
+        if (leaf->d_type == DT_DIR && leaf->d_name[0] != '.') remove_dying(directory + "/" + leaf->d_name);
       }
       ::closedir(leaves);
     }

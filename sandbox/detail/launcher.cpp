@@ -50,10 +50,16 @@ tl::expected<RunEnds, SetupError> start_run(BrokerProcess& broker, LaunchFrame f
 }
 
 RunResult launch(BrokerProcess& broker, LaunchRequest request, std::stop_token stop) {
-  auto ends = start_run(broker, std::move(request.frame), request.judge, request.executable);
-  if (ends) return watch_run(std::move(*ends), request.monitor, std::move(stop));
   RunResult result;
-  result.outcome = ends.error();
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    auto ends = start_run(broker, request.frame, request.judge, request.executable);
+    if (!ends) {
+      result.outcome = ends.error();
+      return result;
+    }
+    result = watch_run(std::move(*ends), request.monitor, stop);
+    if (!result.unheard) break;
+  }
   return result;
 }
 

@@ -116,6 +116,7 @@ class Monitor {
   std::optional<Report> ended_;
   std::optional<Report> accounted_;
   bool done_ = false;
+  bool heard_ = false;
   KillReason reason_ = KillReason::none;
   Clock::time_point created_ = Clock::now();
   std::optional<Clock::time_point> started_;
@@ -145,6 +146,7 @@ void Monitor::feed() {
 }
 
 void Monitor::take_report(const Report& report, Message& message) {
+  heard_ = true;
   const auto values = report.values;
   switch (report.kind) {
     case Report::Kind::started: {
@@ -303,6 +305,7 @@ Outcome Monitor::ended_outcome() const {
 void Monitor::decide() {
   Usage& usage = result_.usage;
   if (started_) usage.wall = std::chrono::duration_cast<microseconds>(ended_at_.value_or(Clock::now()) - *started_);
+  result_.unheard = !heard_ && reason_ == KillReason::none;
   const std::uint64_t valid = accounted_ ? accounted_->values[4] : 0;
   if (ended_) {
     usage.cpu = microseconds(ended_->values[1] + ended_->values[2]);

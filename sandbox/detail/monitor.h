@@ -37,6 +37,7 @@ struct RunResult {
   Output output;
   Output errors;
   Usage usage;
+  bool unheard = false;  ///< nobody ever spoke for this run: the broker died with its frame unread, nothing was started
   UniqueFd box;  ///< the working directory, where LaunchFrame::keep_box asked for it; nothing can change it any more
 };
 
