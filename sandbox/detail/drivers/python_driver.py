@@ -944,6 +944,11 @@ class Tests:
         """Names that the tests use and Python does not have: the candidate's. With the entry point alone no objects leave."""
         return sorted(n for n in self.separation.names if not hasattr(builtins, n) or n == self.entry_point)
 
+    def uses_objects(self):
+        """Whether the tests use more of the program than one function. A lone name in lower case is taken for a function."""
+        names = self.names_wanted()
+        return not (len(names) == 1 and (names[0] == self.entry_point or names[0][:1].islower()))
+
     def connect(self, namespace):
         if self.mode == "inside":
             self.guard(namespace)
@@ -971,7 +976,7 @@ class Tests:
         function = namespace.get(self.entry_point)
         if type(function) is types.FunctionType:
             sys.setrecursionlimit(sys.getrecursionlimit() * 2)  # each level of a recursive program is two frames now
-            namespace[self.entry_point] = honest_function(function, self.names_wanted() != [self.entry_point])
+            namespace[self.entry_point] = honest_function(function, self.uses_objects())
 
     def run(self, namespace):
         names = self.connect(namespace)
@@ -1097,8 +1102,7 @@ def serve_tests(channel, files, question):
             text = channel.receive()[1]
         tests.begin(text, file_name, entry_point, module_name, mode)
         separation = tests.separation
-        wanted = tests.names_wanted()
-        channel.send(("plan", separation.reason, wanted != [entry_point]))
+        channel.send(("plan", separation.reason, tests.uses_objects()))
         if channel.receive()[0] != "go":
             return
         tests.run(namespace)
