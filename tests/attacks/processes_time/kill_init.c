@@ -1,6 +1,5 @@
 // @attack kills the first process of its world
 // @expect held
-// @expect(no_namespaces) held | signal
 #include "attack.h"
 #include <signal.h>
 
