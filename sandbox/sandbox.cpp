@@ -23,6 +23,7 @@ using detail::Frame;
 using detail::LaunchFrame;
 
 constexpr std::uint32_t kReadyCells = 2;
+constexpr std::size_t kCopiedBytes = 256U << 10;
 
 std::uint32_t run_template(Language language) { return static_cast<std::uint32_t>(language) * 2; }
 std::uint32_t compile_template(Language language) { return run_template(language) + 1; }
@@ -240,7 +241,9 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
   frame.arguments = tool.run;
   frame.arguments.insert(frame.arguments.end(), job.arguments.begin(), job.arguments.end());
   for (const auto& [key, value] : job.environment) frame.environment.push_back(key + "=" + value);
-  if (compiled && (tool.run[0] != "./main" || job.needs_proc)) {
+  // A small program stands in the box, where it can find itself as ./main; a large one is run without being copied.
+  const bool in_box = compiled && (tool.run[0] != "./main" || job.needs_proc || compiled->content.size() <= kCopiedBytes);
+  if (in_box) {
     frame.files.push_back({tool.artefact, compiled->content, true});
   } else if (compiled) {
     request.executable = compiled->file.get();
