@@ -71,7 +71,9 @@ TEST(KillTest, NoFinishedStepIsLostOrRunTwiceAndTheEndIsTheSame) {
         if (journal->session(session)) ++in_mid_session;
       }
       done = WIFEXITED(status);
-      if (done) ASSERT_EQ(WEXITSTATUS(status), 0) << "session " << session;
+      if (done) {
+        ASSERT_EQ(WEXITSTATUS(status), 0) << "session " << session;
+      }
     }
     const auto killed = *Journal::open(file);
     const std::string undisturbed_file = folder.file("undisturbed" + session + ".db").string();

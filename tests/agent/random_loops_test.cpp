@@ -112,7 +112,9 @@ TEST(RandomLoopsTest, NoOverrunAlwaysAnEndAlwaysTheBest) {
     ASSERT_LE(spent.tokens, std::min(limits.tokens, all.tokens)) << "seed " << seed;
     // A generation that fails and a check that fails are charged the time that really went by: about a millisecond each.
     const auto failures = static_cast<std::int64_t>(events.of<GenerationFailed>().size() + events.of<CheckFailed>().size());
-    if (failures == 0) ASSERT_LE(spent.wall, std::min(limits.wall, all.wall)) << "seed " << seed;
+    if (failures == 0) {
+      ASSERT_LE(spent.wall, std::min(limits.wall, all.wall)) << "seed " << seed;
+    }
     ASSERT_LE(spent.sandbox, std::min(limits.sandbox, all.sandbox)) << "seed " << seed;
     ASSERT_EQ(batch.spent(), spent) << "seed " << seed;
     if (best_score(result->progress) >= 0) {
@@ -121,7 +123,9 @@ TEST(RandomLoopsTest, NoOverrunAlwaysAnEndAlwaysTheBest) {
       ASSERT_EQ(best.judgement->passed, best_score(result->progress)) << "seed " << seed;
       ASSERT_EQ(best.program, result->program) << "seed " << seed;
     }
-    if (result->end.outcome == Outcome::solved) ASSERT_NE(result->end.basis, Basis::none) << "seed " << seed;
+    if (result->end.outcome == Outcome::solved) {
+      ASSERT_NE(result->end.basis, Basis::none) << "seed " << seed;
+    }
     if (seed % 16 == 0) {
       const ReplayReport replayed = replay(events.all);
       ASSERT_TRUE(replayed.identical()) << "seed " << seed << ": " << replayed.difference;
