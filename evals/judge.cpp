@@ -162,7 +162,8 @@ class Judge::Impl {
     return judge_text(benchmark_.tasks[index], program, tests, stop);
   }
   Judgement judge_tests(std::size_t index, const Program& program, const Asserts& tests, std::stop_token stop) {
-    return judge_text(benchmark_.tasks[index], program, tests, stop);
+    const Task& task = benchmark_.tasks[index];
+    return judge_text(task, {program.source + detail::truth_wrapper(task, tests), program.closed}, tests, stop);
   }
 
   Judgement judge_tests(std::size_t index, const Program& program, const Differential& tests, std::stop_token stop) {

@@ -20,6 +20,42 @@ sandbox::TextCheck text_check(const Task& task, const Asserts& tests) {
   return {.tests = std::move(text), .entry_point = task.entry_point, .probe = false};
 }
 
+namespace {
+
+/// "assert [not] NAME(…)" and nothing behind the call.
+bool asks_for_truth(std::string_view statement, const std::string& name) {
+  if (!statement.starts_with("assert ")) return false;
+  statement.remove_prefix(7);
+  if (statement.starts_with("not ")) statement.remove_prefix(4);
+  if (!statement.starts_with(name + "(")) return false;
+  int depth = 0;
+  char quote = '\0';
+  for (std::size_t i = name.size(); i < statement.size(); ++i) {
+    const char c = statement[i];
+    if (quote != '\0') {
+      if (c == '\\') ++i;
+      if (c == quote) quote = '\0';
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else if (c == '(') {
+      ++depth;
+    } else if (c == ')' && --depth == 0) {
+      return statement.find_first_not_of(" \t\r\n", i + 1) == std::string_view::npos;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+std::string truth_wrapper(const Task& task, const Asserts& tests) {
+  if (task.entry_point.empty()) return {};
+  for (const std::string& statement : tests.statements) {
+    if (!asks_for_truth(statement, task.entry_point)) return {};
+  }
+  return "\n\nfixpoint_result = " + task.entry_point + "\ndef " + task.entry_point + "(*arguments):\n    return bool(fixpoint_result(*arguments))\n";
+}
+
 CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source) {
   const bool in_class = source.find("class Solution") != std::string::npos;
   source = std::string(datasets::contest_prelude()) + "\n" + source;

@@ -14,6 +14,10 @@ namespace fixpoint::evals::detail {
 [[nodiscard]] sandbox::TextCheck text_check(const Task& task, const CheckFunction& tests);
 [[nodiscard]] sandbox::TextCheck text_check(const Task& task, const Asserts& tests);
 
+/// Where every test only asks whether the result is true (`assert f(…)`, `assert not f(…)`): what the program needs so that
+/// the result crosses to the tests as a boolean, whatever object it is (a match object). Else nothing.
+[[nodiscard]] std::string truth_wrapper(const Task& task, const Asserts& tests);
+
 /// A check of the calls of LiveCodeBench's functional tests; `source` gains what lets them be called.
 [[nodiscard]] sandbox::CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source);
 
