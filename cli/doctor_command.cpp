@@ -26,7 +26,7 @@ int print_json(const sb::Sandbox& sandbox) {
     out["languages"].push_back(
         {{"name", sb::name(report.language)}, {"available", report.available}, {"detail", report.detail}});
   }
-  std::cout << out.dump(2, ' ', false, json::error_handler_t::replace) << std::endl;
+  std::cout << out.dump(-1, ' ', false, json::error_handler_t::replace) << std::endl;
   return sandbox.protections().missing.empty() ? kSuccess : kFailure;
 }
 

@@ -149,7 +149,7 @@ int run_program(const RunArguments& arguments) {
     return kSandboxFailed;
   }
   const sb::Verdict verdict = sandbox->run(*job);
-  if (arguments.as_json) std::cout << to_json(verdict).dump(2) << std::endl;
+  if (arguments.as_json) std::cout << to_json(verdict).dump() << std::endl;
   else print_plain(verdict);
   return exit_code(verdict);
 }
