@@ -1,0 +1,259 @@
+"""The task family: typed compositions of primitives -> English description, tests, reference program.
+
+No held-out program is ever in training, and neither is any adjacent pair of primitives that is reserved for the
+held-out split: 12 % of the typed pairs, chosen by a hash of their names.
+"""
+import random
+import zlib
+from dataclasses import dataclass
+
+from primitives import NAMES, PRIMITIVES, VARIABLE
+from running import Timeout, alarm, compile_function, outcome
+
+BY_INPUT, FAMILY, SAME_TYPES = {}, {}, {}
+for _name in NAMES:
+    _p = PRIMITIVES[_name]
+    BY_INPUT.setdefault(_p.takes, []).append(_name)
+    SAME_TYPES.setdefault((_p.takes, _p.gives), []).append(_name)
+    if _p.family:
+        FAMILY.setdefault(_p.family, []).append(_name)
+
+VAGUE = 0.5  # how often a step that has a vague phrasing gets it
+FUNCTION_NAMES = "f solve process transform compute run answer convert calc work task apply".split()
+WORDS = ("apple bob Cat dog Echo fish go Hello ice jam kite level Moon noon Oak pear queen Red sun tree up violet we "
+         "Xylo yes zoo a1 b22 top 7up Mix data test code loop").split()
+STEP_WEIGHTS = ((1, 18), (2, 40), (3, 30), (4, 12))
+# These grow numbers fast or loop over them: one of each kind a program, or it may run for ever.
+GROWS = {"fact", "fib", "i_sq", "prod", "i_mul"}
+SLOW = {"divisors", "upto", "is_prime", "fact", "fib", "i_sq"}
+SHOWN_TESTS, TESTS = 1, 4
+
+
+@dataclass
+class Task:
+    program: list       # of (primitive, constant or None)
+    function: str
+    tests: list         # of (argument, value), both as Python text
+    description: str
+    vague: list         # one bool a step
+    code: str
+
+
+# ---------------------------------------------------------------- programs
+def held_pair(a, b):
+    return zlib.crc32((a + ">" + b).encode()) % 100 < 12
+
+
+def is_held(program):
+    return any(held_pair(a, b) for (a, _), (b, _) in zip(program, program[1:]))
+
+
+def step_code(name, k):
+    return PRIMITIVES[name].code.replace("{k}", str(k))
+
+
+def argument_of(program):
+    return VARIABLE[PRIMITIVES[program[0][0]].takes]
+
+
+def code_of(program, function):
+    lines = [f"def {function}({argument_of(program)}):"]
+    for name, k in program:
+        lines += ["    " + line for line in step_code(name, k).split("\n")]
+    lines.append("    return " + VARIABLE[PRIMITIVES[program[-1][0]].gives])
+    return "\n".join(lines)
+
+
+def random_constant(name, rng):
+    constants = PRIMITIVES[name].constants
+    return rng.choice(list(constants)) if constants else None
+
+
+def random_program(rng, steps=None):
+    if steps is None:
+        steps = rng.choices([n for n, _ in STEP_WEIGHTS], [w for _, w in STEP_WEIGHTS])[0]
+    while True:
+        kind = rng.choices("LSWI", (50, 26, 17, 7))[0]
+        program = []
+        for j in range(steps):
+            if kind == "B":
+                break
+            last = j == steps - 1
+            choices = [x for x in BY_INPUT[kind] if x not in [name for name, _ in program]]
+            if kind == "L" and rng.random() < (0.4 if last else 0.1):
+                choices = [x for x in choices if PRIMITIVES[x].gives != "L"]
+            if kind in "LI" and not last:
+                choices = [x for x in choices if PRIMITIVES[x].gives != "B"]
+            if any(name in GROWS for name, _ in program):
+                choices = [x for x in choices if x not in SLOW]
+            name = rng.choice(choices)
+            program.append((name, random_constant(name, rng)))
+            kind = PRIMITIVES[name].gives
+        if len(program) == steps:
+            return program
+
+
+def siblings(name, k, rng):
+    """What else the vague phrasing of this step could mean."""
+    p = PRIMITIVES[name]
+    if not p.family:
+        return []
+    members = FAMILY[p.family]
+    if len(members) == 1:
+        return [(name, q) for q in p.constants or () if q != k]
+    return [(m, k if PRIMITIVES[m].constants else None) for m in members if m != name]
+
+
+# ---------------------------------------------------------------- tests
+def random_input(kind, program, rng):
+    if kind == "L":
+        if rng.random() < 0.06:
+            return []
+        constants = [k for _, k in program if k is not None]
+        low = rng.choice((-9, -4, 0, 1))
+        xs = [rng.randint(low, 15) for _ in range(rng.randint(3, 6))]
+        if constants and rng.random() < 0.6:
+            xs[rng.randrange(len(xs))] = rng.choice(constants)
+        if rng.random() < 0.5:
+            xs[rng.randrange(len(xs))] = xs[rng.randrange(len(xs))]
+        return xs
+    if kind == "S":
+        if rng.random() < 0.08:
+            return rng.choice(["", "noon", "level", "a"])
+        return " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 3)))
+    if kind == "W":
+        if rng.random() < 0.06:
+            return []
+        words = [rng.choice(WORDS) for _ in range(rng.randint(2, 5))]
+        if rng.random() < 0.3:
+            words.append(rng.choice(words))
+        return words
+    return rng.randint(0, 30) if rng.random() < 0.8 else rng.randint(0, 9)
+
+
+def small(value):
+    if isinstance(value, bool):
+        return True
+    if isinstance(value, int):
+        return abs(value) < 100000
+    if isinstance(value, str):
+        return len(value) <= 36
+    return len(value) <= 9 and all(small(x) for x in value) and len(repr(value)) < 64
+
+
+def mutants(program, rng):
+    """Programs that the tests should tell from this one."""
+    out = []
+    for j, (name, k) in enumerate(program):
+        p = PRIMITIVES[name]
+        for m in siblings(name, k, rng):
+            out.append(program[:j] + [m] + program[j + 1:])
+        if p.takes == p.gives and len(program) > 1:
+            out.append(program[:j] + program[j + 1:])
+        if p.constants:
+            out.append(program[:j] + [(name, k + 1)] + program[j + 1:])
+        other = rng.choice(SAME_TYPES[p.takes, p.gives])
+        if other != name:
+            out.append(program[:j] + [(other, random_constant(other, rng))] + program[j + 1:])
+    return out
+
+
+def make_tests(program, function, rng):
+    """Tests chosen greedily to tell mutants apart; None where some step does not matter on random inputs."""
+    reference = compile_function(code_of(program, function), function)
+    kind = PRIMITIVES[program[0][0]].takes
+    inputs = []
+    for _ in range(12):
+        argument = random_input(kind, program, rng)
+        if repr(argument) in [repr(a) for a, _ in inputs]:
+            continue
+        value = outcome(reference, argument)
+        if isinstance(value, Exception):
+            return None
+        if small(value):
+            inputs.append((argument, value))
+    if len(inputs) < TESTS + 1:
+        return None
+    killers = []  # for each mutant, the inputs that tell it apart
+    for mutant in mutants(program, rng)[:12]:
+        f = compile_function(code_of(mutant, function), function)
+        row = set()
+        for j, (argument, value) in enumerate(inputs):
+            got = outcome(f, argument)
+            if type(got) is not type(value) or got != value:
+                row.add(j)
+        killers.append(row)
+    dull = sum(1 for row in killers if not row)
+    if dull and dull * 3 >= len(killers):
+        return None
+    values = {repr(v) for _, v in inputs}
+    if len(values) < (2 if PRIMITIVES[program[-1][0]].gives == "B" else 3):
+        return None
+    chosen, alive = [], list(killers)
+    while len(chosen) < TESTS:
+        rest = [j for j in range(len(inputs)) if j not in chosen]
+        best = max(rest, key=lambda j: (sum(1 for row in alive if j in row), bool(inputs[j][1]), -len(repr(inputs[j]))))
+        chosen.append(best)
+        alive = [row for row in alive if best not in row] or list(killers)
+    if len({repr(inputs[j][1]) for j in chosen}) < 2:
+        return None
+    return [(repr(inputs[j][0]), repr(inputs[j][1])) for j in chosen]
+
+
+# ---------------------------------------------------------------- English
+INTRODUCTIONS = ["Write a Python function `{f}({a})`.", "Write `{f}({a})`.", "Implement the function `{f}({a})`.",
+                 "Define a Python function `{f}({a})`."]
+
+
+def capital(text):
+    return text[0].upper() + text[1:]
+
+
+def canonical_phrase(name, k):
+    return PRIMITIVES[name].phrases[0].replace("{k}", str(k))
+
+
+def phrase(name, k, vague, rng):
+    p = PRIMITIVES[name]
+    return rng.choice(p.vague if vague else p.phrases).replace("{k}", str(k))
+
+
+def sentences(phrases, rng):
+    if len(phrases) == 1:
+        return capital(phrases[0]) + "."
+    style = rng.random()
+    if style < 0.30:
+        return capital(", then ".join(phrases)) + "."
+    if style < 0.55:
+        middle = phrases[1:-1] + ["finally " + phrases[-1]] if len(phrases) > 2 else [phrases[1]]
+        return "First " + phrases[0] + ", then " + ", then ".join(middle) + "."
+    if style < 0.75:
+        return " ".join(f"{i + 1}. {capital(p)}." for i, p in enumerate(phrases))
+    if style < 0.90:
+        return " ".join([capital(phrases[0]) + "."] +
+                        [rng.choice(["Then", "Next,", "After that"]) + " " + p + "." for p in phrases[1:]])
+    return capital(phrases[-1]) + ", but first " + " and then ".join(phrases[:-1]) + "."
+
+
+def describe(program, function, rng, vague_share):
+    vague = [bool(PRIMITIVES[name].vague) and rng.random() < vague_share for name, _ in program]
+    phrases = [phrase(name, k, v, rng) for (name, k), v in zip(program, vague)]
+    introduction = rng.choice(INTRODUCTIONS).format(f=function, a=argument_of(program))
+    return introduction + " " + sentences(phrases, rng), vague
+
+
+def make_task(rng, steps=None, held=None, vague_share=VAGUE):
+    while True:
+        program = random_program(rng, steps)
+        if held is not None and is_held(program) != held:
+            continue
+        function = rng.choice(FUNCTION_NAMES)
+        try:
+            with alarm(0.05):
+                tests = make_tests(program, function, rng)
+        except Timeout:
+            continue
+        if not tests:
+            continue
+        description, vague = describe(program, function, rng, vague_share)
+        return Task(program, function, tests, description, vague, code_of(program, function))

@@ -1,0 +1,200 @@
+"""Trains the model. The learning rate follows the clock, so that a run of --minutes always ends annealed.
+
+    python3 train.py --tokenizer tokenizer.json --minutes 120 --out model.pt
+
+A checkpoint is written every 200 steps with everything that is needed to go on (--resume).
+"""
+import argparse
+import json
+import multiprocessing
+import os
+import random
+import time
+from dataclasses import asdict
+
+import torch
+
+from bugs import plain_sample, repair_sample
+from family import make_task
+from network import Config, Network
+from tokenizer import Tokenizer
+
+
+# ---------------------------------------------------------------- data
+def sample(rng, easy, repairs):
+    """`easy`, the first part of a run: short programs, few repairs, so that phrase -> primitive is learnt first."""
+    task = make_task(rng, steps=1 + (rng.random() < 0.35) if easy else None, held=False, vague_share=0.2 if easy else 0.5)
+    return (repair_sample(task, rng) if rng.random() < (0.1 if easy else repairs) else None) or plain_sample(task)
+
+
+def encode(tokenizer, messages, context):
+    ids, learnt = [], []
+    for role, text, learn in messages:
+        head, body, tail = tokenizer.turn(role, text)
+        ids += head + body + tail
+        learnt += [0] * len(head) + [learn] * len(body) + [0] * len(tail)
+    return (ids, learnt) if len(ids) <= context else None
+
+
+def produce(seed, queue, tokenizer_path, context, easy, repairs, traces, traces_share):
+    rng, tokenizer = random.Random(seed), Tokenizer.load(tokenizer_path)
+    own = [json.loads(line) for line in open(traces)] if traces else []
+    while True:
+        samples = []
+        while len(samples) < 128:
+            messages = rng.choice(own) if own and rng.random() < traces_share else sample(rng, easy.value, repairs)
+            encoded = encode(tokenizer, messages, context)
+            if encoded:
+                samples.append(encoded)
+        queue.put(samples)
+
+
+def batch_of(pool, size, rng):
+    """Samples of about equal length, taken out of the pool."""
+    pool.sort(key=lambda s: len(s[0]))
+    i = rng.randrange(0, len(pool) - size + 1)
+    batch = pool[i:i + size]
+    del pool[i:i + size]
+    tokens = -(-(max(len(ids) for ids, _ in batch) - 1) // 16) * 16
+    x, y = torch.zeros(size, tokens, dtype=torch.long), torch.full((size, tokens), -100)
+    for j, (ids, learnt) in enumerate(batch):
+        n = len(ids) - 1
+        x[j, :n] = torch.tensor(ids[:-1])
+        y[j, :n] = torch.where(torch.tensor(learnt[1:]) > 0, torch.tensor(ids[1:]), torch.tensor(-100))
+    return x, y
+
+
+# ---------------------------------------------------------------- optimiser
+def orthogonal(g, steps=5):
+    """Newton-Schulz iteration towards the nearest orthogonal matrix (Jordan et al., Muon, 2024)."""
+    a, b, c = 3.4445, -4.7750, 2.0315
+    x = g.bfloat16()
+    x = x / (x.norm() + 1e-7)
+    tall = x.shape[0] > x.shape[1]
+    x = x.t() if tall else x
+    for _ in range(steps):
+        q = x @ x.t()
+        x = a * x + (b * q + c * q @ q) @ x
+    return (x.t() if tall else x).to(g.dtype)
+
+
+class Muon(torch.optim.Optimizer):
+    def __init__(self, parameters, lr, momentum=0.95, decay=0.01):
+        super().__init__(parameters, dict(lr=lr, momentum=momentum, decay=decay))
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                state = self.state[p]
+                if "m" not in state:
+                    state["m"] = torch.zeros_like(p)
+                state["m"].lerp_(p.grad, 1 - group["momentum"])
+                update = orthogonal(p.grad.lerp(state["m"], group["momentum"]))
+                scale = max(1, p.shape[0] / p.shape[1]) ** 0.5
+                p.mul_(1 - group["lr"] * group["decay"]).add_(update, alpha=-group["lr"] * scale)
+
+
+def optimisers(network, lr):
+    matrices = [p for n, p in network.named_parameters() if p.dim() == 2 and "embedding" not in n]
+    rest = [p for n, p in network.named_parameters() if p.dim() != 2 or "embedding" in n]
+    both = [Muon(matrices, lr), torch.optim.AdamW(rest, lr=0.15 * lr, betas=(0.9, 0.95), weight_decay=0.0)]
+    for optimiser in both:
+        for group in optimiser.param_groups:
+            group["base"] = group["lr"]
+    return both
+
+
+def learning_rate_scale(done, step, warmup):
+    """Warm-up, flat for 40 % of the run, then linear to (nearly) nothing."""
+    return min(1.0, (step + 1) / warmup) * (1.0 if done < 0.4 else max(0.02, 1 - (done - 0.4) / 0.6))
+
+
+def arguments():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--tokenizer", required=True)
+    p.add_argument("--out", required=True)
+    p.add_argument("--minutes", type=float, default=120)
+    p.add_argument("--resume", help="checkpoint to go on from, with its clock")
+    p.add_argument("--init", help="checkpoint whose weights to start a new run from")
+    p.add_argument("--d", type=int, default=256)
+    p.add_argument("--layers", type=int, default=6)
+    p.add_argument("--lr", type=float, default=0.02)
+    p.add_argument("--batch", type=int, default=24, help="samples a step")
+    p.add_argument("--warmup", type=int, default=100, help="steps")
+    p.add_argument("--easy", type=float, default=0.12, help="share of the run on short programs")
+    p.add_argument("--repairs", type=float, default=0.5, help="share of samples that are repairs")
+    p.add_argument("--traces", help="JSON lines of conversations with the model's own mistakes (own_mistakes.py)")
+    p.add_argument("--traces-share", type=float, default=0.3)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--threads", type=int, default=os.cpu_count())
+    p.add_argument("--workers", type=int, default=1)
+    p.add_argument("--device", default="cpu")
+    return p.parse_args()
+
+
+def main():
+    a = arguments()
+    torch.set_num_threads(a.threads)
+    torch.manual_seed(a.seed)
+    rng = random.Random(a.seed)
+    vocab = len(Tokenizer.load(a.tokenizer).tokens)
+    config = Config(vocab=vocab, d=a.d, heads=a.d // 64, kv=max(1, a.d // 128), ffn=a.d * 3, layers=a.layers)
+    before = torch.load(a.resume or a.init, map_location="cpu") if a.resume or a.init else None
+    network = Network(Config(**before["config"]) if before else config)
+    if before:
+        network.load_state_dict(before["network"])
+    network.to(a.device)
+    opts = optimisers(network, a.lr)
+    elapsed, step, tokens = 0.0, 0, 0
+    if a.resume:
+        elapsed, step, tokens = before["elapsed"], before["step"], before["tokens"]
+        for optimiser, state in zip(opts, before["optimisers"]):
+            optimiser.load_state_dict(state)
+
+    queue, easy = multiprocessing.Queue(4), multiprocessing.Value("i", int(a.easy > 0))
+    workers = [multiprocessing.Process(target=produce, daemon=True,
+                                       args=(a.seed * 1000 + step + i, queue, a.tokenizer, network.c.context, easy, a.repairs,
+                                             a.traces, a.traces_share)) for i in range(a.workers)]
+    for worker in workers:
+        worker.start()
+
+    def save():
+        torch.save(dict(network=network.state_dict(), config=asdict(network.c), optimisers=[o.state_dict() for o in opts],
+                        elapsed=time.time() - start, step=step, tokens=tokens), a.out + ".part")
+        os.replace(a.out + ".part", a.out)
+
+    print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters", network.c, vars(a), flush=True)
+    start, pool, losses = time.time() - elapsed, [], []
+    while (done := (time.time() - start) / 60 / a.minutes) <= 1:
+        if done > a.easy:
+            easy.value = 0
+        scale = learning_rate_scale(done, step, a.warmup)
+        for optimiser in opts:
+            for group in optimiser.param_groups:
+                group["lr"] = group["base"] * scale
+        while len(pool) < 32 * a.batch:
+            pool += queue.get()
+        x, y = (t.to(a.device) for t in batch_of(pool, a.batch, rng))
+        for optimiser in opts:
+            optimiser.zero_grad(set_to_none=True)
+        with torch.autocast(a.device.split(":")[0], dtype=torch.bfloat16):
+            loss = network(x, y)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), 1.0)
+        for optimiser in opts:
+            optimiser.step()
+        step, tokens = step + 1, tokens + x.numel()
+        losses.append(loss.item())
+        if step % 20 == 0:
+            print(f"step {step} minute {done * a.minutes:.1f} loss {sum(losses[-20:]) / len(losses[-20:]):.4f} scale {scale:.3f} "
+                  f"tokens {tokens / 1e6:.2f} M, {tokens / (time.time() - start):.0f}/s", flush=True)
+        if step % 200 == 0:
+            save()
+    save()
+    for worker in workers:
+        worker.terminate()
+
+
+if __name__ == "__main__":
+    main()
