@@ -89,6 +89,7 @@ std::string artefact_complaint(const AttackProgram& attack, const Verdict& verdi
   if (verdict.artefacts.size() != 1) return "one artefact was expected, refused or not";
   const Artefact& artefact = verdict.artefacts[0];
   if (attack.note("artefact") == "refused" && (artefact.refused.empty() || !artefact.content.empty())) return "the artefact was taken";
+  if (attack.note("artefact") == "mine" && artefact.refused.empty() && artefact.content != "mine") return "another file was taken";
   if (attack.note("artefact") == "small" && artefact.content.size() > (256u << 20)) return "the artefact was taken at its apparent size";
   return {};
 }
@@ -129,7 +130,7 @@ Job job_of(const AttackProgram& attack, const Placeholders& placeholders, const 
   Job job;
   job.language = attack.language;
   job.source = attack.source;
-  job.limits = {.cpu = std::chrono::seconds(5), .wall = std::chrono::seconds(20), .memory_bytes = 128 << 20};
+  job.limits = {.cpu = std::chrono::seconds(5), .wall = std::chrono::seconds(90), .memory_bytes = 128 << 20};
   read_limits(job.limits, attack.note("limits"));
   // A hostile compilation must end too, and soon.
   job.compile_limits.cpu = std::chrono::seconds(5);

@@ -12,7 +12,7 @@ namespace fixpoint::sandbox::attacks {
 // One hostile program: a file whose first comments say what it tries and what must come of it.
 //   @attack <what it tries>                     @expect <outcome> [| <outcome> …]      (see `expected_here`)
 //   @expect(<mode>) …  in that mode instead     @limits memory=64M wall=500 …          @arguments $CANARY …
-//   @input-bytes N    @repeat N                 @collect PATH   @artefact refused|small
+//   @input-bytes N    @repeat N                 @collect PATH   @artefact refused|small|mine
 //   @output TEXT      @stdout-hex HEX           @never TEXT     (nowhere in what comes back)
 struct AttackProgram {
   std::string name;   // "syscalls/ptrace_traceme"

@@ -1,7 +1,7 @@
 # @attack swaps a directory of its result for a link while it ends
 # @expect ok | cpu_limit | wall_limit
 # @collect d/passwd
-# @artefact refused
+# @artefact mine
 import os
 import threading
 

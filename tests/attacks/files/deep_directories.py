@@ -1,5 +1,5 @@
 # @attack makes a tree so deep that a recursive delete would fail
-# @expect held | file_limit
+# @expect held | file_limit | cpu_limit
 import os
 
 try:

@@ -1,5 +1,7 @@
 // @attack takes memory until new throws, and goes on
 // @expect memory_limit
+// @expect(user) memory_limit | cpu_limit | signal
+// @expect(no_cgroups) memory_limit | cpu_limit | signal
 // @limits memory=64M
 #include <new>
 #include <vector>

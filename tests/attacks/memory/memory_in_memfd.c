@@ -1,7 +1,6 @@
 // @attack takes memory by files that have no name
-// @expect memory_limit | held
+// @expect memory_limit | file_limit | held
 // @limits memory=64M
-// @signal-held 25
 #include "attack.h"
 
 int main(void) {

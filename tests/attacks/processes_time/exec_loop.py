@@ -1,6 +1,6 @@
 # @attack replaces itself for ever
 # @expect cpu_limit
-# @limits cpu=800 wall=15000
+# @limits cpu=800 wall=90000
 import os
 import sys
 

@@ -1,6 +1,6 @@
 // @attack ends its main thread only
 // @expect cpu_limit
-// @limits cpu=400 wall=6000
+// @limits cpu=400 wall=90000
 #include "attack.h"
 #include <pthread.h>
 

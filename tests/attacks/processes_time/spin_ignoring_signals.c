@@ -1,6 +1,6 @@
 // @attack spins and ignores the signals of its limit
 // @expect cpu_limit
-// @limits cpu=300 wall=6000
+// @limits cpu=300 wall=90000
 #include <signal.h>
 
 int main(void) {

@@ -1,6 +1,6 @@
 // @attack spins in children that are each young
 // @expect cpu_limit
-// @limits cpu=600 wall=10000
+// @limits cpu=600 wall=90000
 #include "attack.h"
 #include <sys/wait.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 // @attack spins in orphans while it sleeps
 // @expect cpu_limit
-// @limits cpu=500 wall=10000
+// @limits cpu=500 wall=90000
 #include "attack.h"
 
 int main(void) {

@@ -1,6 +1,6 @@
 // @attack spins in threads that each stay below the limit
 // @expect cpu_limit
-// @limits cpu=600 wall=10000
+// @limits cpu=600 wall=90000
 #include <pthread.h>
 
 static void* spin(void* unused) {

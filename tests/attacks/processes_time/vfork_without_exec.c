@@ -1,6 +1,8 @@
 // @attack keeps its parent in vfork
 // @expect cpu_limit
-// @limits cpu=300 wall=6000
+// @expect(user) cpu_limit | ok
+// @expect(no_cgroups) cpu_limit | ok
+// @limits cpu=300 wall=90000
 #include "attack.h"
 
 int main(void) {
