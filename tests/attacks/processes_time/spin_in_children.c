@@ -1,6 +1,8 @@
 // @attack spins in children that are each young
 // @expect cpu_limit
-// @limits cpu=600 wall=90000
+// @expect(user) cpu_limit | wall_limit
+// @expect(no_cgroups) cpu_limit | wall_limit
+// @limits cpu=600 wall=20000
 #include "attack.h"
 #include <sys/wait.h>
 #include <time.h>

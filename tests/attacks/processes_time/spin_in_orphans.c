@@ -1,6 +1,8 @@
 // @attack spins in orphans while it sleeps
 // @expect cpu_limit
-// @limits cpu=500 wall=90000
+// @expect(user) cpu_limit | wall_limit
+// @expect(no_cgroups) cpu_limit | wall_limit
+// @limits cpu=500 wall=20000
 #include "attack.h"
 
 int main(void) {
