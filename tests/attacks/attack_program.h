@@ -36,7 +36,7 @@ Job job_of(const AttackProgram& attack, const Placeholders& placeholders, const 
 
 // Why this verdict does not show that the attack was held; empty when it does.
 //   held: ended well, and the program's last word is "held"   ok, signal, exit, cpu_limit, …: that outcome
-//   denied NAME: syscall_denied with that name
+//   denied NAME: syscall_denied with that name (with any where the host cannot tell names)
 std::string complaint(const AttackProgram& attack, const Verdict& verdict, const std::string& mode);
 
 }  // namespace fixpoint::sandbox::attacks
