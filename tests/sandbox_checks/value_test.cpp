@@ -41,6 +41,9 @@ TEST(PythonLiteralTest, ReadsItsManyNotations) {
   EXPECT_EQ(shown("'''two\nlines'''"), "'two\\nlines'");
   EXPECT_EQ(shown("[1,\n  2,  # two\n]"), "[1, 2]");
   EXPECT_EQ(shown("set([2, 1])"), "{2, 1}");
+  EXPECT_EQ(shown("{1: 'a', 2: 'b', 1.0: 'c'}"), "{1: 'c', 2: 'b'}");
+  EXPECT_EQ(shown("{1, True, 2,}"), "{1, 2}");
+  EXPECT_EQ(shown("set([1, 1])"), "{1}");
   EXPECT_EQ(shown("float('inf')"), "inf");
   EXPECT_EQ(shown("((1))"), "1");
 }

@@ -3,12 +3,31 @@
 
 #include <charconv>
 #include <cmath>
+#include <cctype>
 #include <cstdlib>
+#include <string>
+#include <unordered_map>
 
 namespace fixpoint::sandbox::detail {
 namespace {
 
 using Kind = Value::Kind;
+
+// As Python builds them: the first place of a key, its last value; a set has each member once.
+void remove_duplicates(Value& value) {
+  const std::size_t stride = value.kind == Kind::dict ? 2 : 1;
+  std::unordered_map<std::string, std::size_t> places;
+  std::vector<Value> kept;
+  for (std::size_t i = 0; i + stride <= value.items.size(); i += stride) {
+    const auto [place, fresh] = places.try_emplace(canonical_key(value.items[i]), kept.size());
+    if (fresh) {
+      for (std::size_t k = 0; k < stride; ++k) kept.push_back(std::move(value.items[i + k]));
+    } else if (stride == 2) {
+      kept[place->second + 1] = std::move(value.items[i + 1]);
+    }
+  }
+  value.items = std::move(kept);
+}
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || (static_cast<unsigned char>(c) & 0x80); }
@@ -315,13 +334,15 @@ bool LiteralParser::braces(Value& out, std::size_t depth) {
   if (take('}')) return true;
   bool first = true;
   do {
-    if (!first && take('}')) return true;
+    if (!first && looking_at('}')) break;
     if (!value(out.items.emplace_back(), depth + 1)) return false;
     if (first) out.kind = looking_at(':') ? Kind::dict : Kind::set;
     first = false;
     if (out.kind == Kind::dict && (!take(':') || !value(out.items.emplace_back(), depth + 1))) return fail("':' is missing");
   } while (take(','));
-  return take('}') || fail("',' or '}' is missing");
+  if (!take('}')) return fail("',' or '}' is missing");
+  remove_duplicates(out);
+  return true;
 }
 
 bool LiteralParser::named(Value& out, std::size_t depth) {
@@ -372,6 +393,7 @@ bool LiteralParser::constructed(std::string_view name, Value& out, std::size_t d
   out.kind = name == "set" ? Kind::set : name == "frozenset" ? Kind::frozenset : name == "tuple" ? Kind::tuple : Kind::list;
   if (inner.kind == Kind::set && (out.kind == Kind::tuple || out.kind == Kind::list)) return fail("not a literal: order of a set");
   out.items = std::move(inner.items);
+  if (out.kind == Kind::set || out.kind == Kind::frozenset) remove_duplicates(out);
   return true;
 }
 
