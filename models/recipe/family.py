@@ -251,7 +251,7 @@ def make_task(rng, steps=None, held=None, vague_share=VAGUE):
         try:
             with alarm(0.05):
                 tests = make_tests(program, function, rng)
-        except Timeout:
+        except (Timeout, MemoryError):
             continue
         if not tests:
             continue

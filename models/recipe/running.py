@@ -12,6 +12,18 @@ ALLOWED = {name: getattr(builtins, name) for name in
            "abs all any bin bool chr dict enumerate filter float int isinstance iter len list map max min next ord pow "
            "range reversed round set sorted str sum tuple zip print divmod repr hex format frozenset Exception ValueError "
            "IndexError KeyError TypeError ZeroDivisionError".split()}
+LONGEST_RANGE = 1_000_000
+
+
+def bounded_range(*bounds):
+    """A list of a billion numbers is made in one step, which no alarm interrupts."""
+    numbers = range(*bounds)
+    if len(numbers) > LONGEST_RANGE:
+        raise MemoryError("range")
+    return numbers
+
+
+ALLOWED["range"] = bounded_range
 MAX_FAILURES = 3          # failing tests that are described
 TRACE_HEAD, TRACE_TAIL = 12, 12
 VALUE_BYTES = 120
@@ -47,7 +59,7 @@ def outcome(function, argument):
     """The value, or the exception that it raised."""
     try:
         return function(eval(repr(argument)))
-    except Timeout:
+    except (Timeout, MemoryError):
         raise
     except Exception as error:
         return error

@@ -5,15 +5,15 @@
 A checkpoint is written every 200 steps with everything that is needed to go on (--resume).
 """
 import argparse
-import json
 import multiprocessing
 import os
 import random
 import time
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 import torch
 
+import own_mistakes
 from bugs import plain_sample, repair_sample
 from family import make_task
 from network import Config, Network
@@ -21,10 +21,25 @@ from tokenizer import Tokenizer
 
 
 # ---------------------------------------------------------------- data
-def sample(rng, easy, repairs):
-    """`easy`, the first part of a run: short programs, few repairs, so that phrase -> primitive is learnt first."""
-    task = make_task(rng, steps=1 + (rng.random() < 0.35) if easy else None, held=False, vague_share=0.2 if easy else 0.5)
-    return (repair_sample(task, rng) if rng.random() < (0.1 if easy else repairs) else None) or plain_sample(task)
+@dataclass(frozen=True)
+class Stage:
+    """A part of the run. Phrase -> primitive is learnt first, so the first parts are short and plain."""
+    until: float        # share of the run
+    steps: tuple        # weights of programs of 1, 2, ... steps; empty: the family's own
+    vague: float        # share of the steps that could be vague and are
+    repairs: float      # share of the samples that are repairs
+    own: float          # share of the samples that repair the model's own mistakes, once there are any
+
+
+STAGES = (Stage(0.12, (65, 35), 0.2, 0.05, 0.0), Stage(0.35, (), 0.4, 0.2, 0.0), Stage(0.5, (), 0.5, 0.5, 0.0),
+          Stage(2.0, (), 0.5, 0.25, 0.3))
+OWN_MISTAKES_AT = (0.5, 0.62, 0.74)  # shares of the run at which the model's mistakes are collected anew
+
+
+def sample(rng, stage):
+    steps = 1 + rng.choices(range(len(stage.steps)), stage.steps)[0] if stage.steps else None
+    task = make_task(rng, steps=steps, held=False, vague_share=stage.vague)
+    return (repair_sample(task, rng) if rng.random() < stage.repairs else None) or plain_sample(task)
 
 
 def encode(tokenizer, messages, context):
@@ -36,27 +51,33 @@ def encode(tokenizer, messages, context):
     return (ids, learnt) if len(ids) <= context else None
 
 
-def produce(seed, queue, tokenizer_path, context, easy, repairs, traces, traces_share):
+def produce(seed, queue, tokenizer_path, context, stage_number, mistakes_path):
     rng, tokenizer = random.Random(seed), Tokenizer.load(tokenizer_path)
-    own = [json.loads(line) for line in open(traces)] if traces else []
+    own, own_from = [], None
     while True:
+        stage = STAGES[stage_number.value]
+        if stage.own and os.path.exists(mistakes_path) and os.path.getmtime(mistakes_path) != own_from:
+            own_from = os.path.getmtime(mistakes_path)
+            own = own_mistakes.load(mistakes_path)
         samples = []
         while len(samples) < 128:
-            messages = rng.choice(own) if own and rng.random() < traces_share else sample(rng, easy.value, repairs)
+            messages = rng.choice(own) if own and rng.random() < stage.own else sample(rng, stage)
             encoded = encode(tokenizer, messages, context)
             if encoded:
                 samples.append(encoded)
         queue.put(samples)
 
 
-def batch_of(pool, size, rng):
-    """Samples of about equal length, taken out of the pool."""
+def batch_of(pool, tokens, rng):
+    """Samples of about equal length, taken out of the pool, that fill about `tokens` positions."""
     pool.sort(key=lambda s: len(s[0]))
-    i = rng.randrange(0, len(pool) - size + 1)
+    i = rng.randrange(len(pool))
+    size = max(1, tokens // len(pool[i][0]))
+    i = max(0, min(i, len(pool) - size))
     batch = pool[i:i + size]
     del pool[i:i + size]
-    tokens = -(-(max(len(ids) for ids, _ in batch) - 1) // 16) * 16
-    x, y = torch.zeros(size, tokens, dtype=torch.long), torch.full((size, tokens), -100)
+    longest = -(-(max(len(ids) for ids, _ in batch) - 1) // 16) * 16
+    x, y = torch.zeros(len(batch), longest, dtype=torch.long), torch.full((len(batch), longest), -100)
     for j, (ids, learnt) in enumerate(batch):
         n = len(ids) - 1
         x[j, :n] = torch.tensor(ids[:-1])
@@ -110,6 +131,10 @@ def learning_rate_scale(done, step, warmup):
     return min(1.0, (step + 1) / warmup) * (1.0 if done < 0.4 else max(0.02, 1 - (done - 0.4) / 0.6))
 
 
+def stage_at(done):
+    return next(i for i, stage in enumerate(STAGES) if done < stage.until)
+
+
 def arguments():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("--tokenizer", required=True)
@@ -120,12 +145,9 @@ def arguments():
     p.add_argument("--d", type=int, default=256)
     p.add_argument("--layers", type=int, default=6)
     p.add_argument("--lr", type=float, default=0.02)
-    p.add_argument("--batch", type=int, default=24, help="samples a step")
+    p.add_argument("--batch", type=int, default=6144, help="tokens a step")
     p.add_argument("--warmup", type=int, default=100, help="steps")
-    p.add_argument("--easy", type=float, default=0.12, help="share of the run on short programs")
-    p.add_argument("--repairs", type=float, default=0.5, help="share of samples that are repairs")
-    p.add_argument("--traces", help="JSON lines of conversations with the model's own mistakes (own_mistakes.py)")
-    p.add_argument("--traces-share", type=float, default=0.3)
+    p.add_argument("--mistakes", type=int, default=3000, help="tasks on which the model's own mistakes are collected each time")
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--threads", type=int, default=os.cpu_count())
     p.add_argument("--workers", type=int, default=1)
@@ -152,10 +174,12 @@ def main():
         for optimiser, state in zip(opts, before["optimisers"]):
             optimiser.load_state_dict(state)
 
-    queue, easy = multiprocessing.Queue(4), multiprocessing.Value("i", int(a.easy > 0))
-    workers = [multiprocessing.Process(target=produce, daemon=True,
-                                       args=(a.seed * 1000 + step + i, queue, a.tokenizer, network.c.context, easy, a.repairs,
-                                             a.traces, a.traces_share)) for i in range(a.workers)]
+    stage, mistakes_path = multiprocessing.Value("i", 0), a.out + ".mistakes"
+    stage.value = stage_at(elapsed / 60 / a.minutes)
+    queue = multiprocessing.Queue(4)
+    workers = [multiprocessing.Process(target=produce, daemon=True, args=(a.seed * 1000 + step + i, queue, a.tokenizer,
+                                                                          network.c.context, stage, mistakes_path))
+               for i in range(a.workers)]
     for worker in workers:
         worker.start()
 
@@ -166,14 +190,21 @@ def main():
 
     print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters", network.c, vars(a), flush=True)
     start, pool, losses = time.time() - elapsed, [], []
+    collect_at = [share for share in OWN_MISTAKES_AT if share * a.minutes * 60 > elapsed]
     while (done := (time.time() - start) / 60 / a.minutes) <= 1:
-        if done > a.easy:
-            easy.value = 0
+        stage.value = stage_at(done)
+        if a.mistakes and collect_at and done >= collect_at[0]:
+            collect_at.pop(0)
+            save()
+            tokenizer = Tokenizer.load(a.tokenizer)
+            count = own_mistakes.collect(network, tokenizer, a.mistakes, a.seed * 1000 + step, mistakes_path)
+            print(f"step {step} {count} conversations with own mistakes, {(time.time() - start) / 60 - done * a.minutes:.1f} minutes",
+                  flush=True)
         scale = learning_rate_scale(done, step, a.warmup)
         for optimiser in opts:
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * scale
-        while len(pool) < 32 * a.batch:
+        while len(pool) < 1024:
             pool += queue.get()
         x, y = (t.to(a.device) for t in batch_of(pool, a.batch, rng))
         for optimiser in opts:
