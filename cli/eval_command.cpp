@@ -5,6 +5,7 @@
 
 #include "cli/commands.h"
 #include "cli/eval_data.h"
+#include "cli/eval_model.h"
 #include "cli/interrupt.h"
 #include "cli/terminal.h"
 #include "evals/catalog.h"
@@ -28,6 +29,7 @@ struct EvalOptions {
   std::string out;
   bool reference = false;
   std::string samples;
+  EvalModelOptions model;
   int workers = 2;
   std::size_t limit = 0;
   std::string filter;
@@ -130,19 +132,24 @@ class StopOnInterrupt {
   std::jthread watch_;
 };
 
-tl::expected<std::unique_ptr<evals::Source>, std::string> make_source(const EvalOptions& options, const evals::Benchmark& benchmark,
-                                                                      const std::vector<std::size_t>& tasks, RunInfo& info) {
+tl::expected<ModelPrograms, std::string> start_source(const EvalOptions& options, const evals::Benchmark& benchmark,
+                                                      const std::vector<std::size_t>& tasks, RunInfo& info) {
+  if (options.model.named()) return start_model(options.model, benchmark, tasks, info);
+  tl::expected<std::unique_ptr<evals::Source>, std::string> source;
   if (options.reference) {
     info.source = "reference";
     info.source_sha256 = benchmark.sha256;
-    return evals::make_reference_source(benchmark, tasks);
+    source = evals::make_reference_source(benchmark, tasks);
+  } else {
+    auto samples = evals::load_samples(options.samples, benchmark);
+    if (!samples) return tl::unexpected(samples.error().text());
+    info.source = "samples";
+    info.source_name = options.samples;
+    info.source_sha256 = evals::sha256_of_file(options.samples);
+    source = evals::make_sample_source(benchmark, *std::move(samples), tasks);
   }
-  auto samples = evals::load_samples(options.samples, benchmark);
-  if (!samples) return tl::unexpected(samples.error().text());
-  info.source = "samples";
-  info.source_name = options.samples;
-  info.source_sha256 = evals::sha256_of_file(options.samples);
-  return evals::make_sample_source(benchmark, *std::move(samples), tasks);
+  if (!source) return tl::unexpected(source.error());
+  return ModelPrograms{nullptr, *std::move(source)};
 }
 
 tl::expected<void, std::string> write_reports(const std::filesystem::path& folder, const EvalOptions& options, const RunInfo& info, const evals::Summary& summary,
@@ -188,9 +195,10 @@ int evaluate(const EvalOptions& options) {
   RunInfo info{.benchmark = benchmark->name, .data_file = file->string(), .data_sha256 = benchmark->sha256, .data_tasks = benchmark->tasks.size(),
                .data_status = data_status(*benchmark), .prompt_id = benchmark->prompt_id, .selection = selection->text(), .version = FIXPOINT_VERSION,
                .commit = FIXPOINT_COMMIT, .machine = machine_name(), .started = utc_now()};
-  auto source = make_source(options, *benchmark, *tasks, info);
-  if (!source) return fail(source.error());
-  info.programs = (*source)->candidates().size();
+  auto programs = start_source(options, *benchmark, *tasks, info);
+  if (!programs) return fail(programs.error());
+  evals::Source& source = *programs->source;
+  info.programs = source.candidates().size();
   auto sandbox = sandbox::Sandbox::start();
   if (!sandbox) return fail(sandbox.error().message());
   info.sandbox = protections_text(*sandbox);
@@ -209,7 +217,7 @@ int evaluate(const EvalOptions& options) {
   bool written = true;
   auto result = [&] {
     ProgressLine line(options.quiet);
-    return evals::run(*benchmark, **source, judge, {.workers = options.workers, .done = std::move(stored.records)},
+    return evals::run(*benchmark, source, judge, {.workers = options.workers, .done = std::move(stored.records)},
                       [&](const evals::Record& record, const evals::Progress& progress) {
                         written = log->append(record) && written;
                         line.show(progress);
@@ -260,6 +268,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   auto* reference = command->add_flag("--reference", options->reference, "Programs: the data's own solutions");
   auto* samples = command->add_option("--samples", options->samples, "Programs: a file in the benchmark's sample format");
   reference->excludes(samples);
+  options->model.add_to(*command);
   command->add_option("--workers", options->workers, "Programs judged at once")->check(CLI::Range(1, 256))->capture_default_str();
   command->add_option("--limit", options->limit, "Only the first N tasks")->check(CLI::PositiveNumber);
   command->add_option("--filter", options->filter, "Only tasks whose id this regular expression finds");
@@ -273,7 +282,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   command->callback([command, options, &run] {
     if (!command->get_subcommands().empty()) return;
     if (options->benchmark.empty()) throw CLI::RequiredError("benchmark");
-    if (!options->reference && options->samples.empty()) throw CLI::RequiredError("--reference, --samples or --model");
+    if (!options->reference && options->samples.empty() && !options->model.named()) throw CLI::RequiredError("--reference, --samples or a model (-m)");
     run = [options] { return evaluate(*options); };
   });
 }

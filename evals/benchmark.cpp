@@ -56,9 +56,4 @@ tl::expected<Benchmark, DataError> load_benchmark(const std::filesystem::path& f
   return parse_benchmark(*bytes, file);
 }
 
-std::string sha256_of_file(const std::filesystem::path& file) {
-  const auto bytes = detail::read_file(file);
-  return bytes ? detail::sha256_hex(*bytes) : std::string();
-}
-
 }  // namespace fixpoint::evals

@@ -176,7 +176,7 @@ class Judge::Impl {
     const auto call = std::max<std::chrono::milliseconds>(std::chrono::seconds(4), 4 * prepared.checks->reference_wall);
     options.call_wall = std::min(call + call / 2, options.call_wall);
     std::string source = program.source;
-    (void)detail::differential_entry_point(task, tests.oracle, false, source);
+    (void)detail::differential_entry_point(task, {tests.oracle, false, prepared.checks->digests}, source);
     const sandbox::Program runnable = sandbox_program(task, std::move(source));
     const Judgement base = judgement_of(sandbox::check(sandbox_, runnable, prepared.checks->base, options, stop));
     Judgement plus;

@@ -7,6 +7,8 @@
 #include <fstream>
 #include <iterator>
 #include <limits>
+#include <memory>
+#include <span>
 
 #include "evals/detail/rows.h"
 
@@ -77,16 +79,24 @@ tl::expected<std::string, std::string> decode_base64(std::string_view text) {
   return out;
 }
 
+namespace {
+
+std::string hex_of(std::span<const unsigned char> digest) {
+  std::string out;
+  for (const unsigned char byte : digest) {
+    out += "0123456789abcdef"[byte >> 4];
+    out += "0123456789abcdef"[byte & 15];
+  }
+  return out;
+}
+
+}  // namespace
+
 std::string sha256_hex(std::string_view bytes) {
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
   unsigned size = 0;
   EVP_Digest(bytes.data(), bytes.size(), digest.data(), &size, EVP_sha256(), nullptr);
-  std::string out;
-  for (unsigned i = 0; i < size; ++i) {
-    out += "0123456789abcdef"[digest[i] >> 4];
-    out += "0123456789abcdef"[digest[i] & 15];
-  }
-  return out;
+  return hex_of({digest.data(), size});
 }
 
 tl::expected<std::string, DataError> read_file(const std::filesystem::path& file) {
@@ -99,3 +109,21 @@ tl::expected<std::string, DataError> read_file(const std::filesystem::path& file
 }
 
 }  // namespace fixpoint::evals::detail
+
+namespace fixpoint::evals {
+
+std::string sha256_of_file(const std::filesystem::path& file) {
+  std::error_code code;
+  std::ifstream in(file, std::ios::binary);
+  if (!in || !std::filesystem::is_regular_file(file, code)) return {};
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  if (!context || EVP_DigestInit_ex(context.get(), EVP_sha256(), nullptr) != 1) return {};
+  std::array<char, 1 << 16> buffer;
+  while (in.read(buffer.data(), buffer.size()), in.gcount() > 0) EVP_DigestUpdate(context.get(), buffer.data(), static_cast<std::size_t>(in.gcount()));
+  std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
+  unsigned size = 0;
+  if (in.bad() || EVP_DigestFinal_ex(context.get(), digest.data(), &size) != 1) return {};
+  return detail::hex_of({digest.data(), size});
+}
+
+}  // namespace fixpoint::evals

@@ -78,12 +78,47 @@ CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string&
   return check;
 }
 
-std::string differential_entry_point(const Task& task, Oracle oracle, bool reference, std::string& source) {
-  if (oracle != Oracle::not_none) return task.entry_point;
-  // The outputs are match objects: only whether there is one is compared (a program may also say so itself).
-  const std::string own = reference ? "" : "result if isinstance(result, bool) else ";
-  source += "\n\ndef fixpoint_not_none(*arguments):\n    result = " + task.entry_point + "(*arguments)\n    return " + own + "result is not None\n";
-  return "fixpoint_not_none";
+namespace {
+
+/// Large outputs as the hash of their text, in which numbers stand by value: 3, 3.0 and True are one.
+constexpr const char* kDigestSource = R"(
+
+def fixpoint_plain(value):
+    kind = type(value)
+    if kind is float:
+        return int(value) if value.is_integer() else value
+    if kind is bool:
+        return int(value)
+    if kind is list:
+        return [fixpoint_plain(item) for item in value]
+    if kind is tuple:
+        return tuple([fixpoint_plain(item) for item in value])
+    if kind is dict:
+        return sorted((repr(fixpoint_plain(key)), fixpoint_plain(item)) for key, item in value.items())
+    if kind is set or kind is frozenset:
+        return ('set', sorted(repr(fixpoint_plain(item)) for item in value))
+    return value
+
+def fixpoint_reduced(value):
+    import hashlib
+    if len(repr(value)) < 1000000:
+        return value
+    return ('sha256', hashlib.sha256(repr(fixpoint_plain(value)).encode('utf-8', 'surrogatepass')).hexdigest())
+)";
+
+}  // namespace
+
+std::string differential_entry_point(const Task& task, const DifferentialCall& call, std::string& source) {
+  if (call.oracle == Oracle::not_none) {
+    // The outputs are match objects: only whether there is one is compared (a program may also say so itself).
+    const std::string own = call.reference ? "" : "result if isinstance(result, bool) else ";
+    source += "\n\ndef fixpoint_not_none(*arguments):\n    result = " + task.entry_point + "(*arguments)\n    return " + own + "result is not None\n";
+    return "fixpoint_not_none";
+  }
+  if (!call.digests) return task.entry_point;
+  source += kDigestSource;
+  source += "\ndef fixpoint_digest(*arguments):\n    return fixpoint_reduced(" + task.entry_point + "(*arguments))\n";
+  return "fixpoint_digest";
 }
 
 namespace {
@@ -123,21 +158,47 @@ void expect(CallCheck& check, const Differential& tests, std::vector<Value> outp
 
 }  // namespace
 
-tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
-                                                                  const sandbox::Limits& limits, std::stop_token stop) {
+namespace {
+
+/// More than this would take long to travel and much memory to keep.
+constexpr std::size_t kMostNodes = 1'000'000;
+
+std::size_t nodes_of(const Value& value) {
+  std::size_t out = 1;
+  for (const Value& item : value.items) out += nodes_of(item);
+  return out;
+}
+std::size_t nodes_of(const std::vector<Value>& values) {
+  std::size_t out = 0;
+  for (const Value& value : values) out += nodes_of(value);
+  return out;
+}
+
+tl::expected<DifferentialChecks, std::string> answered_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests, bool digests,
+                                                              const sandbox::CheckOptions& options, std::stop_token stop) {
   std::string reference = task.reference;
-  const std::string reference_entry = differential_entry_point(task, tests.oracle, true, reference);
+  const std::string reference_entry = differential_entry_point(task, {tests.oracle, true, digests}, reference);
   std::string unused;
-  const std::string entry = differential_entry_point(task, tests.oracle, false, unused);
-  const sandbox::CheckOptions options{.limits = limits, .call_wall = limits.wall};
-  DifferentialChecks out{call_check(entry, tests.base), call_check(entry, tests.plus)};
+  const std::string entry = differential_entry_point(task, {tests.oracle, false, digests}, unused);
+  DifferentialChecks out{call_check(entry, tests.base), call_check(entry, tests.plus), {}, digests};
   auto base = outputs_of(sandbox, reference, call_check(reference_entry, tests.base), options, stop, out.reference_wall);
   if (!base) return tl::unexpected(base.error());
   auto plus = outputs_of(sandbox, reference, call_check(reference_entry, tests.plus), options, stop, out.reference_wall);
   if (!plus) return tl::unexpected(plus.error());
+  if (!digests && nodes_of(*base) + nodes_of(*plus) > kMostNodes) return tl::unexpected(std::string("its outputs are too large"));
   expect(out.base, tests, *std::move(base));
   expect(out.plus, tests, *std::move(plus));
   return out;
+}
+
+}  // namespace
+
+tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
+                                                                  const sandbox::Limits& limits, std::stop_token stop) {
+  const sandbox::CheckOptions options{.limits = limits, .call_wall = limits.wall};
+  auto checks = answered_checks(sandbox, task, tests, false, options, stop);
+  if (!checks && checks.error().find("too large") != std::string::npos) checks = answered_checks(sandbox, task, tests, true, options, stop);
+  return checks;
 }
 
 }  // namespace fixpoint::evals::detail

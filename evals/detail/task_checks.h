@@ -26,13 +26,21 @@ struct DifferentialChecks {
   sandbox::CallCheck base;
   sandbox::CallCheck plus;
   std::chrono::milliseconds reference_wall{0};  // the canonical solution's, for both
+  bool digests = false;  // its outputs are too large to travel: large ones are compared by the hash of their text
 };
 
 /// Runs the canonical solution on all inputs. An error where it does not answer all of them.
 [[nodiscard]] tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
                                                                                 const sandbox::Limits& limits, std::stop_token stop);
 
-/// The name that a differential check calls, and what `source` needs for it.
-[[nodiscard]] std::string differential_entry_point(const Task& task, Oracle oracle, bool reference, std::string& source);
+/// Who runs, and how its outputs are reduced.
+struct DifferentialCall {
+  Oracle oracle = Oracle::equal;
+  bool reference = false;
+  bool digests = false;
+};
+
+/// The name that a differential check calls; adds to `source` what that needs.
+[[nodiscard]] std::string differential_entry_point(const Task& task, const DifferentialCall& call, std::string& source);
 
 }  // namespace fixpoint::evals::detail

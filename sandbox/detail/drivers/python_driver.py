@@ -218,7 +218,7 @@ class Decoder:
         if tag == 70:
             return False
         if tag == 83:  # S
-            return {self.value() for _ in range(self.length())}
+            return built_set([self.value() for _ in range(self.length())])
         if tag == 122:  # z
             return frozenset([self.value() for _ in range(self.length())])
         if tag == 98:  # b
@@ -243,6 +243,15 @@ class Decoder:
     def real(self):
         text = self.sized().decode()
         return float.fromhex(text) if "x" in text else float(text)
+
+
+def built_set(items):
+    """A set whose order of iteration is that of a literal with these members, which CPython makes from a constant."""
+    if len(items) < 3:
+        return set(items)
+    out = set()
+    out.update(frozenset(tuple(frozenset(items))))
+    return out
 
 
 def rebuilt(name, content):

@@ -1,0 +1,241 @@
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <mutex>
+
+#include "evals/judge.h"
+#include "evals/runner.h"
+#include "evals/self_check.h"
+#include "evals/source.h"
+#include "tests/evals/benchmark_data.h"
+#include "tests/evals/cheats.h"
+#include "tests/sandbox/shared_sandbox.h"
+
+namespace fixpoint::evals {
+namespace {
+
+using sandbox::shared_sandbox;
+using sandbox::Value;
+
+Task python_task(Tests tests, std::string reference = "def add(a, b):\n    return a + b\n") {
+  Task task;
+  task.id = "T/0";
+  task.language = "python";
+  task.entry_point = "add";
+  task.reference = std::move(reference);
+  task.hidden = std::move(tests);
+  task.cpu_seconds = 2;
+  return task;
+}
+
+Benchmark benchmark_of(std::vector<Task> tasks) {
+  Benchmark benchmark;
+  benchmark.name = "test";
+  benchmark.sha256 = "0";
+  for (std::size_t i = 0; i < tasks.size(); ++i) tasks[i].id = "T/" + std::to_string(i);
+  benchmark.tasks = std::move(tasks);
+  return benchmark;
+}
+
+Judgement judge_one(const Task& task, std::string source) {
+  const Benchmark benchmark = benchmark_of({task});
+  return Judge(shared_sandbox(), benchmark).judge(0, {std::move(source), true});
+}
+
+Value numbers(std::initializer_list<int> values) {
+  Value out = Value::list_of({});
+  for (const int value : values) out.items.push_back(Value::of(value));
+  return out;
+}
+
+Tests tests_of_kind(std::string_view kind) {
+  if (kind == "check") return CheckFunction{"def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(-1, 5) == 4\n"};
+  if (kind == "asserts") return Asserts{"", {"assert add(1, 2) == 3", "assert add(-1, 5) == 4"}};
+  if (kind == "differential") return Differential{.base = {numbers({1, 2})}, .plus = {numbers({-1, 5})}};
+  if (kind == "stdio") return Stdio{{{"1 2\n", "3\n"}, {"-1 5\n", "4\n"}}};
+  return JsonCalls{{{numbers({1, 2}), Value::of(3), std::nullopt}, {numbers({-1, 5}), Value::of(4), std::nullopt}}};
+}
+
+class SelfCheckTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(SelfCheckTest, JudgesKnownProgramsAsTheyShouldBe) {
+  const SelfCheck check = self_check(shared_sandbox(), benchmark_of({python_task(tests_of_kind(GetParam()), "")}));
+  EXPECT_TRUE(check.passed());
+  for (const std::string& failure : check.failures) ADD_FAILURE() << failure;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, SelfCheckTest, testing::Values("check", "asserts", "differential", "stdio", "calls"), [](const auto& info) { return std::string(info.param); });
+
+class TailSelfCheckTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(TailSelfCheckTest, JudgesKnownProgramsAsTheyShouldBe) {
+  if (shared_sandbox().toolchains().find(*sandbox::parse_language(GetParam())) == nullptr) GTEST_SKIP() << "no toolchain for " << GetParam();
+  Task task = python_task(ProgramTail{"x"}, "");
+  task.language = GetParam();
+  const SelfCheck check = self_check(shared_sandbox(), benchmark_of({task}));
+  for (const std::string& failure : check.failures) ADD_FAILURE() << failure;
+  EXPECT_TRUE(check.passed());
+}
+INSTANTIATE_TEST_SUITE_P(Languages, TailSelfCheckTest, testing::Values("cpp", "javascript", "bash"), [](const auto& info) { return std::string(info.param); });
+
+TEST(SelfCheckTest, AJudgeThatBelievesWrongReferencesIsFound) {
+  Task task = python_task(tests_of_kind("check"), "def add(a, b):\n    return a - b\n");
+  const SelfCheck check = self_check(shared_sandbox(), benchmark_of({task}));
+  ASSERT_EQ(check.failures.size(), 1u);
+  EXPECT_NE(check.failures.front().find("the data's solution of T/0 does not pass"), std::string::npos);
+}
+
+TEST(JudgeTest, OutcomesAreToldApart) {
+  const Task task = python_task(tests_of_kind("check"));
+  EXPECT_EQ(judge_one(task, "def add(a, b): return a - b").outcome, Outcome::wrong_answer);
+  EXPECT_EQ(judge_one(task, "def add(a, b): return a // 0").outcome, Outcome::exception);
+  EXPECT_EQ(judge_one(task, "def add(a, b:").outcome, Outcome::exception);
+  EXPECT_EQ(judge_one(task, "import os\ndef add(a, b): os._exit(0)").outcome, Outcome::crashed);
+  EXPECT_FALSE(judge_one(task, "").passed());
+}
+
+TEST(JudgeTest, BaseAndPlusTestsAreJudgedApart) {
+  const Task task = python_task(Differential{.base = {numbers({1, 2})}, .plus = {numbers({5, 5}), numbers({-1, 5})}});
+  const Judgement judgement = judge_one(task, "def add(a, b): return 3 if a == 1 else 10");
+  EXPECT_EQ(judgement.outcome, Outcome::wrong_answer);
+  EXPECT_EQ(judgement.base_passed, true);
+  EXPECT_EQ(judgement.tests, 3);
+  EXPECT_EQ(judgement.tests_passed, 2);
+  EXPECT_EQ(judge_one(task, "def add(a, b): return 0").base_passed, false);
+  EXPECT_TRUE(judge_one(task, task.reference).passed());
+}
+
+TEST(JudgeTest, AReferenceThatFailsIsNotTheProgramsFault) {
+  const Task task = python_task(tests_of_kind("differential"), "def add(a, b): raise ValueError('no')");
+  const Judgement judgement = judge_one(task, "def add(a, b): return a + b");
+  EXPECT_EQ(judgement.outcome, Outcome::not_judged);
+  EXPECT_NE(judgement.message.find("canonical solution"), std::string::npos);
+}
+
+TEST(JudgeTest, TruthTestsTakeAnyObject) {
+  Task task = python_task(Asserts{"", {"assert add('annie')", "assert not add('x')"}});
+  EXPECT_TRUE(judge_one(task, "import re\ndef add(s): return re.search('^a', s)").passed());
+  EXPECT_FALSE(judge_one(task, "import re\ndef add(s): return re.search('^x', s)").passed());
+}
+
+TEST(JudgeTest, NotNoneOraclesTakeObjectsAndTheirOwnBooleans) {
+  Task task = python_task(Differential{.base = {Value::list_of({Value::of("annie")})}, .plus = {Value::list_of({Value::of("x")})}, .oracle = Oracle::not_none},
+                          "import re\ndef add(s): return re.search('^a', s)");
+  EXPECT_TRUE(judge_one(task, task.reference).passed());
+  EXPECT_TRUE(judge_one(task, "def add(s): return s.startswith('a')").passed());
+  EXPECT_FALSE(judge_one(task, "def add(s): return True").passed());
+  EXPECT_FALSE(judge_one(task, "def add(s): return s").passed());
+}
+
+TEST(JudgeTest, LargeOutputsAreComparedByTheHashOfTheirValues) {
+  const Task task = python_task(Differential{.base = {numbers({1200000, 0})}, .plus = {}}, "def add(a, b): return [i / 2 for i in range(a)]");
+  EXPECT_TRUE(judge_one(task, task.reference).passed());
+  EXPECT_TRUE(judge_one(task, "def add(a, b): return [i // 2 if i % 2 == 0 else i / 2 for i in range(a)]").passed());
+  EXPECT_FALSE(judge_one(task, "def add(a, b): return [i / 2 for i in range(a - 1)] + [0]").passed());
+  EXPECT_FALSE(judge_one(task, "def add(a, b): return tuple(i / 2 for i in range(a))").passed());
+}
+
+TEST(JudgeTest, SetsKeepTheOrderOfALiteral) {
+  const Task task = python_task(CheckFunction{"def check(candidate):\n    assert add({12, 13, 14, 15, 16}) == (16, 12, 13, 14, 15)\n"});
+  EXPECT_TRUE(judge_one(task, "def add(s): return tuple(s)").passed());
+}
+
+TEST(JudgeTest, MethodsOfASolutionClassAreCalledOnOneObject) {
+  Task task = python_task(tests_of_kind("calls"));
+  EXPECT_TRUE(judge_one(task, "class Solution:\n    def add(self, a: int, b: int) -> List[int]:\n        return gcd(0, a + b) if a + b > 0 else a + b\n").passed());
+  task.hidden = JsonCalls{{{numbers({1, 2}), numbers({1, 2}), std::nullopt}}};
+  EXPECT_TRUE(judge_one(task, "def add(a, b): return (a, b)").passed());
+  task.hidden = JsonCalls{{{numbers({1, 2}), numbers({3}), Value::of(3)}}};
+  EXPECT_TRUE(judge_one(task, "def add(a, b): return a + b").passed());
+  EXPECT_FALSE(judge_one(task, "def add(a, b): return [[a + b]]").passed());
+}
+
+TEST(RunnerTest, TimeoutsAreRepeatedAloneAndOnlyThatCounts) {
+  const Benchmark benchmark = benchmark_of({python_task(tests_of_kind("check")), python_task(tests_of_kind("check"))});
+  auto source = make_sample_source(benchmark, {{0, 0, "def add(a, b):\n    while True: pass\n", Sample::Form::solution}, {1, 0, benchmark.tasks[1].reference, Sample::Form::solution}}, {0, 1});
+  ASSERT_TRUE(source);
+  Judge judge(shared_sandbox(), benchmark, {.cpu_seconds = 0.3});
+  std::vector<std::pair<std::string, bool>> seen;
+  const RunResult result = run(benchmark, **source, judge, {.workers = 2}, [&](const Record& record, const Progress&) { seen.emplace_back(record.task, record.repeat_due); }, {});
+  ASSERT_TRUE(result.complete);
+  ASSERT_EQ(result.records.size(), 2u);
+  EXPECT_EQ(result.records[0].judgement.outcome, Outcome::time_limit);
+  EXPECT_TRUE(result.records[0].repeated);
+  EXPECT_TRUE(result.records[1].judgement.passed());
+  EXPECT_EQ(seen.size(), 3u);
+  EXPECT_EQ(seen.back(), (std::pair<std::string, bool>("T/0", false)));
+}
+
+TEST(RunnerTest, StoppedRunsGoOnWithoutJudgingATaskTwice) {
+  std::vector<Task> tasks(12, python_task(tests_of_kind("check")));
+  for (std::size_t i = 0; i < tasks.size(); i += 3) tasks[i].reference = "def add(a, b):\n    return " + std::to_string(i) + "\n";
+  const Benchmark benchmark = benchmark_of(tasks);
+  std::vector<std::size_t> all(tasks.size());
+  for (std::size_t i = 0; i < all.size(); ++i) all[i] = i;
+  auto source = *make_reference_source(benchmark, all);
+  Judge judge(shared_sandbox(), benchmark);
+  const RunResult whole = run(benchmark, *source, judge, {.workers = 2}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(whole.complete);
+
+  std::map<std::string, Record> log;
+  std::map<std::string, int> judged;
+  RunResult last;
+  for (int life = 0; life < 3; ++life) {
+    std::stop_source stop;
+    int in_this_life = 0;
+    last = run(benchmark, *source, judge, {.workers = 2, .done = log}, [&](const Record& record, const Progress&) {
+      log[record.key] = record;
+      ++judged[record.key];
+      if (++in_this_life == 4 && life < 2) stop.request_stop();
+    }, stop.get_token());
+    EXPECT_EQ(last.complete, life == 2);
+  }
+  for (const auto& [key, times] : judged) EXPECT_EQ(times, 1);
+  EXPECT_EQ(judged.size(), tasks.size());
+  EXPECT_EQ(verdict_digest(last.records), verdict_digest(whole.records));
+}
+
+class CheatTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(CheatTest, NoneOfThemScores) {
+  const Task task = python_task(tests_of_kind(GetParam()));
+  const Benchmark benchmark = benchmark_of({task});
+  Judge judge(shared_sandbox(), benchmark);
+  for (const auto& [name, source] : cheats_for("add")) EXPECT_FALSE(judge.judge(0, {source, true}).passed()) << name;
+}
+INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "calls"), [](const auto& info) { return std::string(info.param); });
+
+TEST(ReferenceTest, HumanEvalPassesWhole) {
+  REQUIRE_BENCHMARK_DATA("humaneval/HumanEval.jsonl.gz");
+  const auto benchmark = load_benchmark(benchmark_data("humaneval/HumanEval.jsonl.gz"));
+  ASSERT_TRUE(benchmark) << benchmark.error().text();
+  auto source = make_reference_source(*benchmark, *select(*benchmark, {}));
+  Judge judge(shared_sandbox(), *benchmark);
+  const RunResult result = run(*benchmark, **source, judge, {.workers = 2}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(result.complete);
+  for (const Record& record : result.records) EXPECT_TRUE(record.judgement.passed()) << record.task << ' ' << record.judgement.message;
+  EXPECT_EQ(result.records.size(), 164u);
+}
+
+class SampledReferenceTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(SampledReferenceTest, EveryTwentiethTaskPasses) {
+  REQUIRE_BENCHMARK_DATA(GetParam());
+  const auto benchmark = load_benchmark(benchmark_data(GetParam()));
+  ASSERT_TRUE(benchmark) << benchmark.error().text();
+  auto source = make_reference_source(*benchmark, *select(*benchmark, {.shard = 3, .shards = 20}));
+  Judge judge(shared_sandbox(), *benchmark);
+  const RunResult result = run(*benchmark, **source, judge, {.workers = 2}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(result.complete);
+  for (const Record& record : result.records) EXPECT_TRUE(record.judgement.passed()) << record.task << ' ' << record.judgement.message;
+}
+INSTANTIATE_TEST_SUITE_P(Files, SampledReferenceTest,
+                         testing::Values("mbpp/mbpp.jsonl", "mbpp/sanitized-mbpp.json", "evalplus/HumanEvalPlus-Mini.jsonl.gz", "evalplus/MbppPlus.jsonl.gz", "ldb/humaneval-tests.jsonl",
+                                         "ldb/mbpp-tests.jsonl"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+                           return name;
+                         });
+
+}  // namespace
+}  // namespace fixpoint::evals

@@ -1,0 +1,239 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <regex>
+
+#include "evals/compare.h"
+#include "evals/html_report.h"
+#include "evals/junit_report.h"
+#include "evals/result_log.h"
+#include "evals/source.h"
+
+namespace fixpoint::evals {
+namespace {
+
+Record record_of(std::size_t index, int sample, Outcome outcome) {
+  Record record;
+  record.task = "T/" + std::to_string(index);
+  record.index = index;
+  record.sample = sample;
+  record.key = record_key("data", record.task, sample, "source");
+  record.program = "print('<&\">')\n";
+  record.judgement.outcome = outcome;
+  record.judgement.tests = 3;
+  record.judgement.tests_passed = outcome == Outcome::passed ? 3 : 1;
+  record.judgement.level = "separate_tests";
+  record.judgement.message = outcome == Outcome::passed ? "" : "bad \x01 byte, ]]> and \xFF";
+  record.judgement.base_passed = outcome == Outcome::passed;
+  record.has_visible = true;
+  record.visible_passed = index % 2 == 0;
+  return record;
+}
+
+std::vector<Record> some_records() {
+  std::vector<Record> out;
+  for (std::size_t i = 0; i < 10; ++i) out.push_back(record_of(i, 0, i % 3 == 0 ? Outcome::passed : i % 3 == 1 ? Outcome::wrong_answer : Outcome::time_limit));
+  out[1].attempts = {{.round = 0, .purpose = "draft", .program = "a\nb\n", .visible_tests = 1, .visible_passed = 0, .completion_tokens = 20},
+                     {.round = 1, .purpose = "repair", .program = "a\nc\n", .visible_tests = 1, .visible_passed = 1, .completion_tokens = 30}};
+  out[1].best = 1;
+  out[2].repeated = true;
+  return out;
+}
+
+RunInfo some_info() {
+  return {.benchmark = "mbpp+", .data_file = "f", .data_sha256 = "0123456789abcdef0123456789abcdef", .data_tasks = 10, .programs = 10, .source = "samples",
+          .budget = {{"rounds", "3"}}};
+}
+
+TEST(RecordTest, ALineGivesTheSameRecordBack) {
+  for (const Record& record : some_records()) {
+    const std::string line = to_json_line(record);
+    EXPECT_EQ(line.find('\n'), std::string::npos);
+    const auto back = parse_record(line);
+    ASSERT_TRUE(back) << back.error();
+    EXPECT_EQ(to_json_line(*back), line);
+  }
+  EXPECT_TRUE(parse_run_info(to_json_line(some_info()))->same_run(some_info()));
+}
+
+TEST(RecordTest, BrokenLinesAreErrors) {
+  EXPECT_FALSE(parse_record(""));
+  EXPECT_FALSE(parse_record("{}"));
+  EXPECT_FALSE(parse_record("[1]"));
+  std::string line = to_json_line(some_records()[0]);
+  line.replace(line.find("\"passed\",\"tests\""), 8, "\"nothing\"");
+  EXPECT_FALSE(parse_record(line));
+}
+
+TEST(RecordTest, TheDigestSeesVerdictsAndNotTimes) {
+  std::vector<Record> records = some_records();
+  const std::string digest = verdict_digest(records);
+  records[0].wall_seconds = 99;
+  records[0].judgement.cpu = std::chrono::seconds(9);
+  std::swap(records[3], records[4]);
+  EXPECT_EQ(verdict_digest(records), digest);
+  records[0].judgement.outcome = Outcome::crashed;
+  EXPECT_NE(verdict_digest(records), digest);
+}
+
+class ReportTest : public testing::Test {
+ protected:
+  ReportTest() : folder_(std::filesystem::path(testing::TempDir()) / ("evals_report_" + std::string(testing::UnitTest::GetInstance()->current_test_info()->name()))) {
+    std::filesystem::remove_all(folder_);
+    std::filesystem::create_directories(folder_);
+  }
+  ~ReportTest() override { std::filesystem::remove_all(folder_); }
+  std::filesystem::path folder_;
+};
+
+TEST_F(ReportTest, AHalfLineIsCutOffAndTheRunGoesOn) {
+  const std::filesystem::path file = folder_ / "results.jsonl";
+  const std::vector<Record> records = some_records();
+  {
+    auto log = ResultLog::create(file, some_info());
+    ASSERT_TRUE(log) << log.error();
+    ASSERT_TRUE(log->append(records[0]));
+    ASSERT_TRUE(log->append(records[1]));
+  }
+  EXPECT_FALSE(ResultLog::create(file, some_info())) << "an existing file must not be overwritten";
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 7);
+  StoredRun stored;
+  {
+    auto log = ResultLog::append_to(file, some_info(), stored);
+    ASSERT_TRUE(log) << log.error();
+    EXPECT_EQ(stored.records.size(), 1u);
+    ASSERT_TRUE(log->append(records[2]));
+    ASSERT_TRUE(log->append(records[2]));
+  }
+  const auto run = read_results(folder_);
+  ASSERT_TRUE(run) << run.error();
+  EXPECT_EQ(run->records.size(), 2u);
+  EXPECT_TRUE(run->records.contains(records[0].key));
+  EXPECT_TRUE(run->records.contains(records[2].key));
+}
+
+TEST_F(ReportTest, ResultsOfAnotherRunAreRefused) {
+  const std::filesystem::path file = folder_ / "results.jsonl";
+  ASSERT_TRUE(ResultLog::create(file, some_info()));
+  RunInfo other = some_info();
+  other.seed = 7;
+  StoredRun stored;
+  const auto log = ResultLog::append_to(file, other, stored);
+  ASSERT_FALSE(log);
+  EXPECT_THAT(log.error(), testing::HasSubstr("is of another run"));
+}
+
+TEST_F(ReportTest, ABrokenLineInTheMiddleIsAnErrorWithItsNumber) {
+  std::ofstream(folder_ / "results.jsonl") << to_json_line(some_info()) << "\n{\"key\":1}\n" << to_json_line(some_records()[0]) << "\n";
+  const auto run = read_results(folder_);
+  ASSERT_FALSE(run);
+  EXPECT_THAT(run.error(), testing::HasSubstr("results.jsonl:2: "));
+}
+
+TEST(HtmlReportTest, EveryNumberEqualsTheRecords) {
+  const std::vector<Record> records = some_records();
+  const Summary summary = summarise(records);
+  const std::string html = html_report(some_info(), summary, records);
+  std::map<std::string, std::string> shown;
+  const std::regex field("data-field=\"([a-z_]+)\">([^<]*)<");
+  for (std::sregex_iterator it(html.begin(), html.end(), field), end; it != end; ++it) {
+    const auto [found, is_new] = shown.emplace((*it)[1], (*it)[2]);
+    EXPECT_TRUE(is_new || found->second == (*it)[2]) << (*it)[1];
+  }
+  std::int64_t passed = 0;
+  std::int64_t visible_only = 0;
+  std::int64_t repeated = 0;
+  for (const Record& record : records) {
+    passed += record.judgement.passed() ? 1 : 0;
+    visible_only += record.visible_passed && !record.judgement.passed() ? 1 : 0;
+    repeated += record.repeated ? 1 : 0;
+  }
+  EXPECT_EQ(shown.at("passed"), std::to_string(passed));
+  EXPECT_EQ(shown.at("tasks"), std::to_string(records.size()));
+  EXPECT_EQ(shown.at("base_passed"), std::to_string(passed));
+  EXPECT_EQ(shown.at("passes_visible_fails_hidden"), std::to_string(visible_only));
+  EXPECT_EQ(shown.at("repeated_timeouts"), std::to_string(repeated));
+  const std::regex rows("<details class=\"task\"[^>]*data-passed=\"([01])\"");
+  std::int64_t row_count = 0;
+  std::int64_t row_passed = 0;
+  for (std::sregex_iterator it(html.begin(), html.end(), rows), end; it != end; ++it, ++row_count) row_passed += (*it)[1] == "1" ? 1 : 0;
+  EXPECT_EQ(row_count, static_cast<std::int64_t>(records.size()));
+  EXPECT_EQ(row_passed, passed);
+}
+
+TEST(HtmlReportTest, ProgramsAreEscapedAndNothingIsFetched) {
+  const std::vector<Record> records = some_records();
+  const std::string html = html_report(some_info(), summarise(records), records);
+  EXPECT_NE(html.find("print('&lt;&amp;&quot;&gt;')"), std::string::npos);
+  EXPECT_EQ(html.find("print('<"), std::string::npos);
+  for (const char* loader : {"http://", "https://", "src=", "<link", "@import", "url("}) EXPECT_EQ(html.find(loader), std::string::npos) << loader;
+  EXPECT_NE(html.find("<span class=\"del\">-b</span>"), std::string::npos);
+  EXPECT_NE(html.find("<span class=\"add\">+c</span>"), std::string::npos);
+}
+
+TEST(JunitReportTest, CountsAgreeAndBytesThatXmlForbidsAreReplaced) {
+  std::vector<Record> records = some_records();
+  records[4].judgement.outcome = Outcome::not_judged;
+  const std::string xml = junit_report(some_info(), summarise(records), records);
+  EXPECT_THAT(xml, testing::HasSubstr("tests=\"10\" failures=\"5\" errors=\"1\""));
+  EXPECT_EQ(xml.find('\x01'), std::string::npos);
+  EXPECT_EQ(xml.find('\xFF'), std::string::npos);
+  EXPECT_THAT(xml, testing::HasSubstr("]]&gt;"));
+}
+
+TEST(SummaryTest, PassAtKIsGivenOnlyWhereEveryTaskHasKSamples) {
+  std::vector<Record> records;
+  for (int sample = 0; sample < 3; ++sample) records.push_back(record_of(0, sample, sample == 0 ? Outcome::passed : Outcome::wrong_answer));
+  for (int sample = 0; sample < 2; ++sample) records.push_back(record_of(1, sample, Outcome::wrong_answer));
+  const Summary summary = summarise(records);
+  EXPECT_EQ(summary.tasks, 2);
+  EXPECT_EQ(summary.passed, 1);
+  ASSERT_EQ(summary.pass_at.size(), 2u);
+  EXPECT_NEAR(summary.pass_at.at(1).value, 1.0 / 6, 1e-12);
+  EXPECT_NEAR(summary.pass_at.at(2).value, 1.0 / 3, 1e-12);
+}
+
+TEST(CompareTest, TasksAreMatchedAndDifferencesWarned) {
+  StoredRun first{some_info(), {}};
+  StoredRun second{some_info(), {}};
+  second.info.prompt_id = "another";
+  for (const Record& record : some_records()) {
+    first.records[record.key] = record;
+    Record other = record;
+    other.judgement.outcome = record.index < 5 ? Outcome::passed : Outcome::wrong_answer;
+    second.records[record.key] = other;
+  }
+  const auto comparison = compare(first, second);
+  ASSERT_TRUE(comparison);
+  EXPECT_EQ(comparison->both, 2);        // 0, 3
+  EXPECT_EQ(comparison->only_first, 2);  // 6, 9
+  EXPECT_EQ(comparison->only_second, 3); // 1, 2, 4
+  EXPECT_EQ(comparison->neither, 3);
+  EXPECT_THAT(comparison->gained, testing::ElementsAre("T/1", "T/2", "T/4"));
+  EXPECT_THAT(comparison->warnings, testing::ElementsAre(testing::HasSubstr("prompts differ")));
+  second.records.clear();
+  EXPECT_FALSE(compare(first, second));
+}
+
+TEST(SelectionTest, ShardsPartitionTheTasks) {
+  Benchmark benchmark;
+  for (int i = 0; i < 23; ++i) benchmark.tasks.emplace_back().id = "T/" + std::to_string(i);
+  std::vector<std::size_t> all;
+  for (std::size_t shard = 1; shard <= 4; ++shard) {
+    const auto tasks = select(benchmark, {.shard = shard, .shards = 4});
+    ASSERT_TRUE(tasks) << tasks.error();
+    all.insert(all.end(), tasks->begin(), tasks->end());
+  }
+  std::sort(all.begin(), all.end());
+  ASSERT_EQ(all.size(), 23u);
+  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], i);
+  EXPECT_EQ(select(benchmark, {.filter = "/1.$", .limit = 3})->size(), 3u);
+  EXPECT_FALSE(select(benchmark, {.filter = "("}));
+  EXPECT_FALSE(select(benchmark, {.shard = 5, .shards = 4}));
+  EXPECT_FALSE(select(benchmark, {.filter = "nothing"}));
+}
+
+}  // namespace
+}  // namespace fixpoint::evals
