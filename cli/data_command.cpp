@@ -26,7 +26,8 @@ std::string_view name(evals::FileState state) {
 
 int list(const ListOptions& options) {
   const std::filesystem::path folder = options.folder.empty() ? default_data_folder() : std::filesystem::path(options.folder);
-  const auto reports = evals::check_files(folder);
+  auto reports = evals::check_files(folder);
+  reports.push_back(evals::check_file(evals::family_file(), own_data_folder()));
   bool damaged = false;
   nlohmann::ordered_json rows = nlohmann::ordered_json::array();
   if (!options.print_json) std::printf("%s\n", folder.string().c_str());

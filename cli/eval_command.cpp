@@ -158,7 +158,7 @@ tl::expected<void, std::string> write_reports(const std::filesystem::path& folde
   if (!options.beside.empty()) {
     const auto other = evals::read_results(options.beside);
     if (!other) return tl::unexpected(other.error());
-    beside = evals::Beside{other->info.source_name.empty() ? options.beside : other->info.source_name, evals::summarise(evals::in_order(*other))};
+    beside = evals::Beside{other->info.source_name.empty() ? options.beside : other->info.source_name, evals::summarise(evals::in_order(*other), other->info)};
   }
   if (auto written = evals::write_in_order(folder / "results.jsonl", info, records); !written) return written;
   if (auto written = evals::write_whole(folder / "summary.json", evals::to_json(summary, info) + "\n"); !written) return written;
@@ -228,7 +228,7 @@ int evaluate(const EvalOptions& options) {
   if (!result.error.empty()) return fail(result.error + " (--resume goes on)");
   if (!result.complete) return fail("stopped after " + std::to_string(result.progress.done) + " of " + std::to_string(result.progress.total) + " programs (--resume goes on)");
 
-  evals::Summary summary = evals::summarise(result.records);
+  evals::Summary summary = evals::summarise(result.records, info);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (auto reports = write_reports(folder, options, info, summary, result.records); !reports) return fail(reports.error());
   if (!options.quiet) std::printf("%s  reports       %s/{results.jsonl,report.html,junit.xml,summary.json}\n", evals::to_text(summary, info).c_str(), folder.string().c_str());
@@ -262,7 +262,7 @@ void add_compare(CLI::App& eval, Run& run) {
 void add_eval_command(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("eval", "Measure programs on a benchmark (docs/evals.md)");
   auto options = std::make_shared<EvalOptions>();
-  command->add_option("benchmark", options->benchmark, "humaneval, mbpp, mbpp-sanitized, humaneval+, mbpp+, ldb-mbpp… (fixpoint data list)");
+  command->add_option("benchmark", options->benchmark, "family, humaneval, mbpp, mbpp-sanitized, humaneval+, mbpp+, ldb-mbpp… (fixpoint data list)");
   command->add_option("--data", options->data, "The benchmark's file, or a folder with the published files");
   command->add_option("--out", options->out, "Folder for the results (default: eval-BENCHMARK)");
   auto* reference = command->add_flag("--reference", options->reference, "Programs: the data's own solutions");

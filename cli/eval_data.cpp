@@ -32,9 +32,18 @@ std::filesystem::path default_data_folder() {
   return std::filesystem::path(home == nullptr ? "." : home) / ".local/share/fixpoint/benchmarks";
 }
 
+std::filesystem::path own_data_folder() {
+  std::error_code code;
+  const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", code);
+  const std::filesystem::path installed = executable.parent_path().parent_path() / "share" / "fixpoint";
+  if (!code && std::filesystem::exists(installed / evals::family_file().path, code)) return installed;
+  return FIXPOINT_MODELS_SOURCE;
+}
+
 tl::expected<std::filesystem::path, std::string> benchmark_file(const std::string& benchmark, const std::string& data) {
   std::error_code code;
   if (!data.empty() && !std::filesystem::is_directory(data, code)) return std::filesystem::path(data);
+  if (data.empty() && benchmark == evals::family_file().benchmark) return own_data_folder() / evals::family_file().path;
   const evals::KnownFile* known = evals::find_known(benchmark);
   if (known == nullptr) return tl::unexpected("no published file is known as '" + benchmark + "' (fixpoint data list names them; --data FILE takes any)");
   const std::filesystem::path file = (data.empty() ? default_data_folder() : std::filesystem::path(data)) / known->path;

@@ -10,6 +10,7 @@ namespace {
 // The more specific format first: LDB rows are HumanEval rows with visible tests.
 constexpr datasets::Format kFormats[] = {
     {"EvalPlus", datasets::recognises_evalplus, datasets::load_evalplus},
+    {"task family", datasets::recognises_family, datasets::load_family},
     {"LDB", datasets::recognises_ldb, datasets::load_ldb},
     {"HumanEval", datasets::recognises_humaneval, datasets::load_humaneval},
     {"MBPP", datasets::recognises_mbpp, datasets::load_mbpp},

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -88,6 +89,8 @@ struct Task {
   Assembly assembly = Assembly::whole_program;
   std::vector<std::string> visible_asserts;
   std::vector<StdioTest> visible_stdio;
+  std::optional<int> shown_tests;             // how many of them a model's first prompt quotes; else as many as the loop quotes
+  std::map<std::string, std::string> labels;  // groups that a report counts apart: steps, wording, difficulty
   Tests hidden;
   double cpu_seconds = 3;  // for one test run as the reference harness groups them
 };

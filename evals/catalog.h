@@ -22,10 +22,13 @@ struct KnownFile {
 
 [[nodiscard]] std::span<const KnownFile> known_files();
 
+/// The held-out split of the embedded model's task family, which is part of the program: `path` is below its data folder.
+[[nodiscard]] const KnownFile& family_file();
+
 /// The first file of the benchmark, or null.
 [[nodiscard]] const KnownFile* find_known(std::string_view benchmark);
 
-/// The known file with these bytes, or null.
+/// The known file with these bytes (the family's too), or null.
 [[nodiscard]] const KnownFile* find_by_hash(std::string_view sha256);
 
 enum class FileState { absent, good, other_bytes, unreadable };
@@ -37,6 +40,9 @@ struct FileReport {
   std::size_t tasks = 0;  // as loaded
   std::string message;    // why not good
 };
+
+/// Hashes the file below `folder`, loads it and counts its tasks.
+[[nodiscard]] FileReport check_file(const KnownFile& known, const std::filesystem::path& folder);
 
 /// Looks for each known file below `folder`, hashes it, loads it and counts its tasks.
 [[nodiscard]] std::vector<FileReport> check_files(const std::filesystem::path& folder);

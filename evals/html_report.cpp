@@ -127,6 +127,23 @@ std::string charts(const Summary& summary, const std::optional<Beside>& beside) 
   return out + tokens_chart(summary, beside) + "</div>";
 }
 
+std::string groups(const Summary& summary) {
+  std::string out;
+  for (const auto& [label, values] : summary.groups) {
+    out += "<h2>By " + escape_html(label) + "</h2><table class=\"groups\"><tr><th>" + escape_html(label) + "</th><th>tasks</th>";
+    for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += i == 0 ? "<th>first drafts</th>" : "<th>after repair " + std::to_string(i) + "</th>";
+    out += "<th>passed</th><th>95 %</th></tr>";
+    for (const auto& [value, group] : values) {
+      out += "<tr data-group=\"" + escape_html(label + "=" + value) + "\"><td>" + escape_html(value) + "</td><td>" + std::to_string(group.tasks) + "</td>";
+      for (const std::int64_t passed : group.pass_by_round) out += "<td>" + percent(share(passed, group.tasks)) + "</td>";
+      const Interval interval = wilson(group.passed, group.tasks);
+      out += "<td>" + std::to_string(group.passed) + "</td><td>" + percent(interval.low) + " to " + percent(interval.high) + "</td></tr>";
+    }
+    out += "</table>";
+  }
+  return out;
+}
+
 std::string facts(const RunInfo& info, const Summary& summary) {
   std::string out = "<table class=\"facts\">";
   const auto row = [&](std::string_view name, std::string_view value) {
@@ -216,7 +233,7 @@ std::string html_report(const RunInfo& info, const Summary& summary, const std::
                     escape_html(info.benchmark) + ": " + std::to_string(summary.passed) + " of " + std::to_string(summary.tasks) + "</title><style>" + kStyle +
                     "</style></head><body><h1>" + escape_html(info.benchmark) + "</h1><p class=\"dim\">" +
                     escape_html(info.source + (info.source_name.empty() ? "" : ": " + info.source_name)) + "</p>";
-  out += tiles(summary) + charts(summary, beside) + "<h2>What was run</h2>" + facts(info, summary);
+  out += tiles(summary) + charts(summary, beside) + groups(summary) + "<h2>What was run</h2>" + facts(info, summary);
   out += "<h2>Tasks</h2><p><input id=\"filter\" placeholder=\"filter: id, verdict, visible-only\" aria-label=\"filter tasks\"> <span class=\"dim\" id=\"shown\"></span></p>";
   for (const Record& record : records) out += task_block(record, summary.programs != summary.tasks);
   return out + "<script>" + kScript + "</script></body></html>\n";

@@ -100,6 +100,7 @@ agent::Task agent_task(const Benchmark& /*benchmark*/, const Task& task) {
   out.statement = statement_of(task);
   out.language = task.language;
   out.entry_point = task.entry_point;
+  if (task.shown_tests) out.shown_tests = *task.shown_tests;
   if (const Asserts* asserts = std::get_if<Asserts>(&task.hidden)) out.setup = asserts->setup;
   for (const std::string& statement : task.visible_asserts) out.visible.push_back({agent::Assertion{statement}});
   for (const StdioTest& test : task.visible_stdio) out.visible.push_back({agent::StdioCase{test.input, test.output}});

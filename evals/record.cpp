@@ -90,6 +90,7 @@ bool RunInfo::same_run(const RunInfo& other) const {
 std::string to_json_line(const Record& record) {
   Json out{{"key", record.key}, {"task", record.task}, {"index", record.index}, {"sample", record.sample}, {"passed", record.judgement.passed()},
            {"judgement", json_of(record.judgement)}, {"program", record.program}, {"wall_seconds", record.wall_seconds}};
+  if (!record.labels.empty()) out["labels"] = record.labels;
   if (record.has_visible) out["visible_passed"] = record.visible_passed;
   if (!record.closed) out["closed"] = false;
   if (record.best) out["best"] = *record.best;
@@ -112,6 +113,7 @@ tl::expected<Record, std::string> parse_record(std::string_view line) {
     out.index = json.at("index");
     out.sample = json.at("sample");
     out.judgement = judgement_in(json.at("judgement"));
+    if (json.contains("labels")) out.labels = json.at("labels").get<std::map<std::string, std::string>>();
     out.program = json.at("program");
     out.wall_seconds = json.at("wall_seconds");
     out.has_visible = json.contains("visible_passed");

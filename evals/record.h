@@ -35,6 +35,7 @@ struct Record {
   std::string task;
   std::size_t index = 0;  // of the task in its benchmark
   int sample = 0;
+  std::map<std::string, std::string> labels;  // the task's groups
   std::string program;
   bool closed = true;   // Program::closed
   Judgement judgement;

@@ -71,6 +71,7 @@ class Run {
     record.task = benchmark_.tasks[candidate.task].id;
     record.index = candidate.task;
     record.sample = candidate.sample;
+    record.labels = benchmark_.tasks[candidate.task].labels;
     record.program = answer->program.source;
     record.closed = answer->program.closed;
     record.best = answer->best;

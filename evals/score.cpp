@@ -36,7 +36,8 @@ Interval wilson(std::int64_t successes, std::int64_t trials, double z) {
   const double p = static_cast<double>(successes) / n;
   const double centre = (p + z * z / (2 * n)) / (1 + z * z / n);
   const double half = z / (1 + z * z / n) * std::sqrt(p * (1 - p) / n + z * z / (4 * n * n));
-  return {std::max(0.0, centre - half), std::min(1.0, centre + half)};
+  // At the ends rounding must not keep the bound from being exact.
+  return {successes <= 0 ? 0.0 : std::max(0.0, centre - half), successes >= trials ? 1.0 : std::min(1.0, centre + half)};
 }
 
 Interval bootstrap_mean(std::span<const double> values, std::uint64_t seed, int resamples, double level) {

@@ -82,6 +82,37 @@ void add_record(const Record& record, Summary& out) {
   }
 }
 
+/// Each label's values with their tasks, by the first sample of each task.
+void add_groups(const std::vector<std::vector<const Record*>>& tasks, int rounds, Summary& out) {
+  std::map<std::pair<std::string, std::string>, std::vector<TaskScore>> scores;
+  for (const auto& task : tasks) {
+    const Record& first = *task.front();
+    for (const auto& [label, value] : first.labels) {
+      Summary::Group& group = out.groups[label][value];
+      ++group.tasks;
+      group.passed += std::any_of(task.begin(), task.end(), [](const Record* record) { return record->judgement.passed(); }) ? 1 : 0;
+      scores[{label, value}].push_back(score_of(first));
+    }
+  }
+  for (const auto& [name, of_group] : scores) out.groups[name.first][name.second].pass_by_round = pass_by_round(of_group, rounds);
+}
+
+std::vector<double> rates(const std::vector<std::int64_t>& passed, std::int64_t tasks) {
+  std::vector<double> out;
+  for (const std::int64_t count : passed) out.push_back(tasks == 0 ? 0 : static_cast<double>(count) / static_cast<double>(tasks));
+  return out;
+}
+
+Json json_of(const std::map<std::string, Summary::Group>& groups) {
+  Json out = Json::object();
+  for (const auto& [value, group] : groups) {
+    const Interval interval = wilson(group.passed, group.tasks);
+    out[value] = {{"tasks", group.tasks}, {"passed", group.passed}, {"pass_by_round", rates(group.pass_by_round, group.tasks)},
+                  {"interval_95", Json::array({interval.low, interval.high})}};
+  }
+  return out;
+}
+
 Json json_of(const Interval& interval) { return Json::array({interval.low, interval.high}); }
 
 Json json_of(const std::vector<CurvePoint>& curve) {
@@ -106,7 +137,12 @@ std::vector<TaskScore> session_scores(const std::vector<Record>& records) {
   return out;
 }
 
-Summary summarise(const std::vector<Record>& records) {
+Summary summarise(const std::vector<Record>& records, const RunInfo& info) {
+  const auto rounds = info.budget.find("rounds");
+  return summarise(records, rounds == info.budget.end() ? 0 : std::atoi(rounds->second.c_str()));
+}
+
+Summary summarise(const std::vector<Record>& records, int rounds) {
   Summary out;
   const auto groups = by_task(records);
   out.tasks = static_cast<std::int64_t>(groups.size());
@@ -117,12 +153,12 @@ Summary summarise(const std::vector<Record>& records) {
   out.interval = wilson(out.passed, out.tasks);
   add_pass_at(groups, out);
   const std::vector<TaskScore> scores = session_scores(records);
-  int rounds = 0;
   for (const TaskScore& score : scores) {
     out.with_visible += score.has_visible ? 1 : 0;
     for (const AttemptScore& attempt : score.attempts) rounds = std::max(rounds, attempt.round);
   }
   out.pass_by_round = pass_by_round(scores, rounds);
+  add_groups(groups, rounds, out);
   out.visible_but_not_hidden = visible_but_not_hidden(scores);
   if (out.completion_tokens > 0) {
     out.tokens_curve = tokens_curve(scores);
@@ -134,11 +170,13 @@ Summary summarise(const std::vector<Record>& records) {
 }
 
 std::string to_json(const Summary& summary, const RunInfo& info) {
-  Json out{{"tasks", summary.tasks}, {"passed", summary.passed}, {"pass_by_round", summary.pass_by_round}, {"seconds", summary.seconds},
+  Json out{{"tasks", summary.tasks}, {"passed", summary.passed}, {"pass_by_round", rates(summary.pass_by_round, summary.tasks)},
+           {"seconds", summary.seconds}, {"passed_by_round", summary.pass_by_round},
            {"benchmark", info.benchmark}, {"interval_95", json_of(summary.interval)}, {"programs", summary.programs},
            {"programs_passed", summary.programs_passed}};
   for (const auto& [k, pass] : summary.pass_at) out["pass_at"][std::to_string(k)] = {{"value", pass.value}, {"interval_95", json_of(pass.interval)}};
   if (summary.base_passed) out["base_passed"] = *summary.base_passed;
+  for (const auto& [label, groups] : summary.groups) out["groups"][label] = json_of(groups);
   out["with_visible_tests"] = summary.with_visible;
   out["passes_visible_fails_hidden"] = summary.visible_but_not_hidden;
   out["outcomes"] = summary.outcomes;
@@ -178,6 +216,15 @@ std::string to_text(const Summary& summary, const RunInfo& info) {
     out += "  by round     ";
     for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += " " + std::to_string(i) + ": " + std::to_string(summary.pass_by_round[i]);
     out += "\n";
+  }
+  for (const auto& [label, groups] : summary.groups) {
+    for (const auto& [value, group] : groups) {
+      std::string name = "  " + label + " " + value;
+      name.resize(std::max<std::size_t>(name.size() + 1, 16), ' ');
+      out += name + std::to_string(group.tasks) + " tasks, passed by round:";
+      for (const double rate : rates(group.pass_by_round, group.tasks)) out += " " + percent(rate);
+      out += "\n";
+    }
   }
   if (summary.with_visible > 0) {
     out += "  passes visible, fails hidden: " + std::to_string(summary.visible_but_not_hidden) + " of " + std::to_string(summary.with_visible) + "\n";

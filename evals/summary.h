@@ -24,7 +24,13 @@ struct Summary {
   };
   std::map<std::int64_t, PassAt> pass_at;       // for each k that every task has samples for
   std::optional<std::int64_t> base_passed;      // programs; benchmarks with base and plus tests
-  std::vector<std::int64_t> pass_by_round;      // of sessions (first sample of each task); one element for stored programs
+  std::vector<std::int64_t> pass_by_round;      // tasks, by their first sample; one element for stored programs
+  struct Group {
+    std::int64_t tasks = 0;
+    std::int64_t passed = 0;
+    std::vector<std::int64_t> pass_by_round;
+  };
+  std::map<std::string, std::map<std::string, Group>> groups;  // by label and its value
   std::int64_t with_visible = 0;
   std::int64_t visible_but_not_hidden = 0;      // first samples
   std::map<std::string, std::int64_t> outcomes;
@@ -42,7 +48,11 @@ struct Summary {
   std::string verdict_digest;
 };
 
-[[nodiscard]] Summary summarise(const std::vector<Record>& records);
+/// `rounds`: how many repair rounds a session could have; pass_by_round has at least one element more.
+[[nodiscard]] Summary summarise(const std::vector<Record>& records, int rounds = 0);
+
+/// The same with the rounds of the run's budget.
+[[nodiscard]] Summary summarise(const std::vector<Record>& records, const RunInfo& info);
 
 /// The scores' view of each task's first sample, in order.
 [[nodiscard]] std::vector<TaskScore> session_scores(const std::vector<Record>& records);

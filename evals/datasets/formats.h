@@ -34,6 +34,8 @@ bool recognises_apps(const detail::Row& row);
 Loaded load_apps(Rows rows);
 bool recognises_code_contests(const detail::Row& row);
 Loaded load_code_contests(Rows rows);
+bool recognises_family(const detail::Row& row);
+Loaded load_family(Rows rows);
 bool recognises_ldb(const detail::Row& row);
 Loaded load_ldb(Rows rows);
 

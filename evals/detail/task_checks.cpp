@@ -58,7 +58,8 @@ std::string truth_wrapper(const Task& task, const Asserts& tests) {
 
 CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source) {
   const bool in_class = source.find("class Solution") != std::string::npos;
-  source = std::string(datasets::contest_prelude()) + "\n" + source;
+  // A name that the prelude happens to have is not the program's.
+  source = std::string(datasets::contest_prelude()) + "\nglobals().pop('" + task.entry_point + "', None)\n" + source;
   // One object for all calls, and a tuple counts as a list, as in the reference checker.
   source += "\n\n" + (in_class ? std::string("fixpoint_target = Solution()." + task.entry_point) : "fixpoint_target = " + task.entry_point) +
             "\ndef fixpoint_call(*arguments):\n    result = fixpoint_target(*arguments)\n"

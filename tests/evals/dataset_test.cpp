@@ -1,8 +1,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "agent/prompt.h"
 #include "evals/benchmark.h"
 #include "evals/catalog.h"
+#include "evals/model_source.h"
 #include "tests/evals/benchmark_data.h"
 
 namespace fixpoint::evals {
@@ -132,6 +134,35 @@ TEST(DatasetTest, AppsTakesStdinLinesAndFunctionCalls) {
   const JsonCalls::Call& call = std::get<JsonCalls>(benchmark->tasks[1].hidden).calls.front();
   EXPECT_EQ(to_text(call.expected), "[5]");
   EXPECT_EQ(to_text(*call.also_accepted), "5");
+}
+
+constexpr std::string_view kFamilyRow =
+    R"({"task_id":"family/0","description":"Sort the numbers.","function":"f","tests":[["[2, 1]","[1, 2]"],["[]","[]"]],"hidden_tests":[["[3]","[3]"]],"steps":2,"vague":[false,true],"reference":"def f(xs):\n    return sorted(xs)\n"})";
+
+TEST(FamilyTest, TheShippedFileHoldsAThousandTasks) {
+  const FileReport report = check_file(family_file(), FIXPOINT_MODELS_SOURCE);
+  EXPECT_EQ(report.state, FileState::good) << report.message;
+  EXPECT_EQ(find_by_hash(report.sha256), &family_file());
+}
+
+TEST(FamilyTest, OneTestIsShownAllAreVisibleAndFurtherOnesHidden) {
+  const auto benchmark = parse_benchmark(kFamilyRow, "x");
+  ASSERT_TRUE(benchmark) << benchmark.error().text();
+  EXPECT_EQ(benchmark->name, "family");
+  const Task& task = benchmark->tasks.front();
+  EXPECT_THAT(task.visible_asserts, testing::ElementsAre("assert f([2, 1]) == [1, 2]", "assert f([]) == []"));
+  EXPECT_THAT(std::get<Asserts>(task.hidden).statements, testing::ElementsAre("assert f([2, 1]) == [1, 2]", "assert f([]) == []", "assert f([3]) == [3]"));
+  EXPECT_EQ(task.labels, (std::map<std::string, std::string>{{"steps", "2"}, {"wording", "vague"}}));
+  const agent::Task asked = agent_task(*benchmark, task);
+  EXPECT_EQ(agent::task_message(asked), "Sort the numbers.\nassert f([2, 1]) == [1, 2]\nAnswer with one fenced Python program.");
+  EXPECT_EQ(asked.visible.size(), 2u);
+  EXPECT_TRUE(asked.hidden.empty());
+}
+
+TEST(FamilyTest, BrokenRowsNameTheField) {
+  std::string row(kFamilyRow);
+  row.replace(row.find("[[\"[3]\",\"[3]\"]]"), 15, "[[\"[3]\"]]");
+  EXPECT_EQ(error_of(row), "data.jsonl:1: field 'hidden_tests': item 0 is not a pair of texts");
 }
 
 }  // namespace

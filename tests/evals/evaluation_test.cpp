@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <mutex>
+#include <thread>
 
 #include "evals/judge.h"
 #include "evals/runner.h"
@@ -63,7 +65,7 @@ TEST_P(SelfCheckTest, JudgesKnownProgramsAsTheyShouldBe) {
   EXPECT_TRUE(check.passed());
   for (const std::string& failure : check.failures) ADD_FAILURE() << failure;
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, SelfCheckTest, testing::Values("check", "asserts", "differential", "stdio", "calls"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Kinds, SelfCheckTest, testing::Values("check", "asserts", "differential", "stdio", "calls"), [](const auto& tested) { return std::string(tested.param); });
 
 class TailSelfCheckTest : public testing::TestWithParam<const char*> {};
 
@@ -75,7 +77,7 @@ TEST_P(TailSelfCheckTest, JudgesKnownProgramsAsTheyShouldBe) {
   for (const std::string& failure : check.failures) ADD_FAILURE() << failure;
   EXPECT_TRUE(check.passed());
 }
-INSTANTIATE_TEST_SUITE_P(Languages, TailSelfCheckTest, testing::Values("cpp", "javascript", "bash"), [](const auto& info) { return std::string(info.param); });
+INSTANTIATE_TEST_SUITE_P(Languages, TailSelfCheckTest, testing::Values("cpp", "javascript", "bash"), [](const auto& tested) { return std::string(tested.param); });
 
 TEST(SelfCheckTest, AJudgeThatBelievesWrongReferencesIsFound) {
   Task task = python_task(tests_of_kind("check"), "def add(a, b):\n    return a - b\n");
@@ -127,7 +129,8 @@ TEST(JudgeTest, NotNoneOraclesTakeObjectsAndTheirOwnBooleans) {
 }
 
 TEST(JudgeTest, LargeOutputsAreComparedByTheHashOfTheirValues) {
-  const Task task = python_task(Differential{.base = {numbers({1200000, 0})}, .plus = {}}, "def add(a, b): return [i / 2 for i in range(a)]");
+  Task task = python_task(Differential{.base = {numbers({1200000, 0})}, .plus = {}}, "def add(a, b): return [i / 2 for i in range(a)]");
+  task.cpu_seconds = 30;
   EXPECT_TRUE(judge_one(task, task.reference).passed());
   EXPECT_TRUE(judge_one(task, "def add(a, b): return [i // 2 if i % 2 == 0 else i / 2 for i in range(a)]").passed());
   EXPECT_FALSE(judge_one(task, "def add(a, b): return [i / 2 for i in range(a - 1)] + [0]").passed());
@@ -194,15 +197,45 @@ TEST(RunnerTest, StoppedRunsGoOnWithoutJudgingATaskTwice) {
   EXPECT_EQ(verdict_digest(last.records), verdict_digest(whole.records));
 }
 
+/// Judges all cheats for the benchmark's first task, several at a time.
+void expect_no_cheat_passes(const Benchmark& benchmark) {
+  Judge judge(shared_sandbox(), benchmark, {.cpu_seconds = 0.5});
+  const auto cheats = cheats_for(benchmark.tasks.front().entry_point);
+  std::atomic<std::size_t> next = 0;
+  std::mutex mutex;
+  std::vector<std::jthread> workers;
+  for (int i = 0; i < 4; ++i) {
+    workers.emplace_back([&] {
+      for (std::size_t at = next++; at < cheats.size(); at = next++) {
+        const Judgement judgement = judge.judge(0, {cheats[at].second, true});
+        const std::scoped_lock lock(mutex);
+        EXPECT_FALSE(judgement.passed()) << cheats[at].first;
+        EXPECT_NE(judgement.outcome, Outcome::not_judged) << cheats[at].first << ": " << judgement.message;
+      }
+    });
+  }
+}
+
 class CheatTest : public testing::TestWithParam<const char*> {};
 
-TEST_P(CheatTest, NoneOfThemScores) {
-  const Task task = python_task(tests_of_kind(GetParam()));
-  const Benchmark benchmark = benchmark_of({task});
-  Judge judge(shared_sandbox(), benchmark);
-  for (const auto& [name, source] : cheats_for("add")) EXPECT_FALSE(judge.judge(0, {source, true}).passed()) << name;
+TEST_P(CheatTest, NoneOfThemScores) { expect_no_cheat_passes(benchmark_of({python_task(tests_of_kind(GetParam()))})); }
+INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "calls"), [](const auto& tested) { return std::string(tested.param); });
+
+class RealTaskCheatTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(RealTaskCheatTest, NoneOfThemScores) {
+  REQUIRE_BENCHMARK_DATA(GetParam());
+  auto benchmark = load_benchmark(benchmark_data(GetParam()));
+  ASSERT_TRUE(benchmark) << benchmark.error().text();
+  benchmark->tasks = {benchmark->tasks.at(3)};
+  expect_no_cheat_passes(*benchmark);
 }
-INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "calls"), [](const auto& info) { return std::string(info.param); });
+std::string test_name(std::string file) {
+  for (char& c : file) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return file;
+}
+INSTANTIATE_TEST_SUITE_P(Files, RealTaskCheatTest, testing::Values("humaneval/HumanEval.jsonl.gz", "mbpp/mbpp.jsonl", "evalplus/HumanEvalPlus-Mini.jsonl.gz", "evalplus/MbppPlus.jsonl.gz"),
+                         [](const auto& tested) { return test_name(tested.param); });
 
 TEST(ReferenceTest, HumanEvalPassesWhole) {
   REQUIRE_BENCHMARK_DATA("humaneval/HumanEval.jsonl.gz");
@@ -231,11 +264,7 @@ TEST_P(SampledReferenceTest, EveryTwentiethTaskPasses) {
 INSTANTIATE_TEST_SUITE_P(Files, SampledReferenceTest,
                          testing::Values("mbpp/mbpp.jsonl", "mbpp/sanitized-mbpp.json", "evalplus/HumanEvalPlus-Mini.jsonl.gz", "evalplus/MbppPlus.jsonl.gz", "ldb/humaneval-tests.jsonl",
                                          "ldb/mbpp-tests.jsonl"),
-                         [](const auto& info) {
-                           std::string name = info.param;
-                           for (char& c : name) c = std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
-                           return name;
-                         });
+                         [](const auto& tested) { return test_name(tested.param); });
 
 }  // namespace
 }  // namespace fixpoint::evals

@@ -39,6 +39,7 @@ std::vector<Record> some_records() {
                      {.round = 1, .purpose = "repair", .program = "a\nc\n", .visible_tests = 1, .visible_passed = 1, .completion_tokens = 30}};
   out[1].best = 1;
   out[2].repeated = true;
+  out[3].labels = {{"steps", "2"}, {"wording", "vague"}};
   return out;
 }
 
@@ -193,6 +194,19 @@ TEST(SummaryTest, PassAtKIsGivenOnlyWhereEveryTaskHasKSamples) {
   ASSERT_EQ(summary.pass_at.size(), 2u);
   EXPECT_NEAR(summary.pass_at.at(1).value, 1.0 / 6, 1e-12);
   EXPECT_NEAR(summary.pass_at.at(2).value, 1.0 / 3, 1e-12);
+}
+
+TEST(SummaryTest, GroupsAreCountedApartAndRoundsThatNobodyNeededAreThere) {
+  std::vector<Record> records = some_records();
+  for (Record& record : records) record.labels = {{"steps", record.index < 4 ? "2" : "3"}};
+  const Summary summary = summarise(records, 3);
+  EXPECT_EQ(summary.pass_by_round.size(), 4u);
+  EXPECT_EQ(summary.pass_by_round.back(), 4);
+  EXPECT_EQ(summary.groups.at("steps").at("2").tasks, 4);
+  EXPECT_EQ(summary.groups.at("steps").at("2").passed, 2);
+  EXPECT_EQ(summary.groups.at("steps").at("3").pass_by_round, (std::vector<std::int64_t>{2, 2, 2, 2}));
+  EXPECT_THAT(to_json(summary, some_info()), testing::HasSubstr("\"pass_by_round\":[0.4,0.4,0.4,0.4]"));
+  EXPECT_THAT(html_report(some_info(), summary, records), testing::HasSubstr("data-group=\"steps=3\"><td>3</td><td>6</td><td>33.3 %</td>"));
 }
 
 TEST(CompareTest, TasksAreMatchedAndDifferencesWarned) {
