@@ -9,10 +9,10 @@
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/compile_cache.h"
 #include "sandbox/detail/launcher.h"
-#include "sandbox/detail/node_workers.h"
 #include "sandbox/detail/probing.h"
 #include "sandbox/detail/seccomp_filter.h"
 #include "sandbox/detail/step.h"
+#include "sandbox/detail/warm_workers.h"
 #include "sandbox/detail/zygote/warm_start.h"
 
 namespace fixpoint::sandbox {
@@ -115,7 +115,7 @@ class Sandbox::Impl {
   const Toolchains toolchains_;
   detail::BrokerProcess broker_;
   detail::CompileCache cache_;
-  detail::NodeWorkers workers_;
+  detail::WarmWorkers workers_;
   Protections protections_;
   std::vector<Probe> probes_;
   std::mutex mutex_;
@@ -181,8 +181,10 @@ LaunchFrame Sandbox::Impl::base_frame(const Job& job, const Toolchain& tool, con
 LaunchFrame Sandbox::Impl::worker_frame(const Job& job, const Toolchain& tool) const {
   LaunchFrame frame = base_frame(job, tool, job.limits);
   frame.template_id = run_template(job.language);
-  frame.arguments = {tool.run[0], "/.fixpoint/worker.js"};
+  frame.arguments = tool.run;
   frame.flags |= LaunchFrame::keep_box;
+  if (job.language == Language::javascript) frame.arguments = {tool.run[0], "/.fixpoint/worker.js"};
+  else frame.flags |= LaunchFrame::fork_zygote | LaunchFrame::wait_for_job;
   return frame;
 }
 
@@ -253,23 +255,29 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
   for (const File& file : job.files) {
     if (file.path != tool.artefact) frame.files.push_back({file.path, file.content, file.executable});
   }
-  if (options_.warm && job.start == Start::warm && job.language == Language::python && !job.needs_proc) {
+  const bool warm = options_.warm && job.start == Start::warm && !job.needs_proc;
+  const bool python = warm && job.language == Language::python;
+  if (python) {
     frame.flags |= LaunchFrame::fork_zygote;
     verdict.warm = true;
   }
   if (!job.collect.empty()) frame.flags |= LaunchFrame::keep_box;
   request.judge = job.judge;
   request.monitor = monitor_options(job.limits, job.input, job.overflow);
-  const bool node = options_.warm && job.start == Start::warm && job.language == Language::javascript && !job.judge;
-  std::optional<detail::RunEnds> worker = node ? workers_.take(job) : std::nullopt;
+  const bool ahead = python || (warm && job.language == Language::javascript && !job.judge);
+  std::optional<detail::RunEnds> worker = ahead ? workers_.take(job, frame) : std::nullopt;
   detail::RunResult result;
   if (worker) {
     verdict.warm = request.monitor.started_ahead = true;
-    result = detail::watch_run(std::move(*worker), request.monitor, std::move(stop));
-  } else {
+    result = detail::watch_run(std::move(*worker), request.monitor, stop);
+    if (std::holds_alternative<SetupError>(result.outcome)) worker.reset();  // it never was ready
+  }
+  if (!worker) {
+    verdict.warm = python;
+    request.monitor.started_ahead = false;
     result = detail::launch(broker_, std::move(request), std::move(stop));
   }
-  if (node) workers_.refill(broker_, worker_frame(job, tool), job.limits);
+  if (ahead) workers_.refill(broker_, worker_frame(job, tool), job.language, job.limits);
   verdict.outcome = std::move(result.outcome);
   verdict.standard_output = std::move(result.output);
   verdict.standard_error = std::move(result.errors);

@@ -97,7 +97,7 @@ std::optional<Toolchain> find_c() {
   const auto compiler = find_program(joined({in_system("gcc"), in_system("clang")}));
   if (!compiler) return std::nullopt;
   Toolchain tool = native(Language::c, *compiler, "main.c");
-  tool.compile = {*compiler, "-std=gnu17", "-O2", "-pipe", "-o", "main", "main.c", "-lm", "-pthread"};
+  tool.compile = {*compiler, "-std=gnu17", "-O2", "-pipe", "-o", "main", "main.c", "-Wl,--as-needed", "-lm", "-pthread"};
   return tool;
 }
 

@@ -256,6 +256,7 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
   fork.landlock_version = static_cast<std::uint32_t>(host_.landlock_version);
   fork.notify = host_.notify ? 1 : 0;
   fork.judge = frame.has(LaunchFrame::judge) ? 1 : 0;
+  fork.wait_for_job = frame.has(LaunchFrame::wait_for_job) ? 1 : 0;
   fork.processes = frame.processes + 1;
   fork.cpu_milliseconds = frame.cpu_milliseconds;
   fork.file_bytes = frame.file_bytes;
@@ -354,6 +355,7 @@ void Broker::launch(LaunchFrame frame, Message& message) {
   LiveCell& cell = cells_.at(*pid);
   if (frame.has(LaunchFrame::fork_zygote)) {
     cell.zygote = take_zygote(frame);
+    if (cell.zygote == 0 && frame.has(LaunchFrame::wait_for_job)) return send_failure(report, {Step::fork_zygote, ECHILD});
     if (cell.zygote == 0) {
       frame.flags &= ~LaunchFrame::fork_zygote;
       message.bytes = encode(frame);
@@ -390,9 +392,13 @@ bool Broker::refill() {
   if (host_.network_namespace && networks_.refill(kIdleNetworks)) return true;
   if (!last_template_) return false;
   std::size_t ready = 0;
+  bool running = false;
   for (const auto& [pid, cell] : cells_) {
-    if (!cell.report.valid() && cell.template_id == last_template_->first && cell.proc == last_template_->second) ++ready;
+    if (cell.report.valid()) running = true;
+    else if (cell.template_id == last_template_->first && cell.proc == last_template_->second) ++ready;
   }
+  // A run that is under way would pay for it; the last ready one is replaced at once, though.
+  if (running && ready > 0) return false;
   return ready < ready_cells_ && make_cell(last_template_->first, last_template_->second).has_value();
 }
 

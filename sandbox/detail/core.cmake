@@ -16,14 +16,14 @@ set_target_properties(fixpoint_sandbox_broker PROPERTIES
 
 target_sources(fixpoint_sandbox PRIVATE
   syscall_policy.cpp toolchain.cpp sandbox.cpp
-  detail/broker_process.cpp detail/embedded.cpp detail/zygote/warm_start.cpp detail/node_workers.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
+  detail/broker_process.cpp detail/embedded.cpp detail/zygote/warm_start.cpp detail/warm_workers.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
   detail/compile_cache.cpp detail/seccomp_filter.cpp detail/channel.cpp detail/frame.cpp detail/cgroups.cpp
   detail/cgroup_mounts.cpp detail/namespaces.cpp detail/box_files.cpp detail/fault.cpp detail/quiet_write.cpp)
 
 # Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.
 add_library(fixpoint_sandbox_zygote MODULE
   detail/zygote/zygote.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
-  detail/channel.cpp detail/frame.cpp detail/fault.cpp)
+  detail/channel.cpp detail/frame.cpp detail/box_files.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_zygote PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_zygote PRIVATE -O2 -Wall -Wextra -Wshadow -fno-exceptions)
 target_link_options(fixpoint_sandbox_zygote PRIVATE -static-libstdc++ -static-libgcc -s -Wl,--gc-sections)

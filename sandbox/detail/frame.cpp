@@ -141,7 +141,7 @@ void write(Writer& out, const ForkFrame& frame) {
   out.number(kFork);
   for (const std::uint32_t value :
        {frame.token, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
-        frame.notify, frame.judge, frame.processes, frame.fault_step, frame.fault_kill}) {
+        frame.notify, frame.judge, frame.wait_for_job, frame.processes, frame.fault_step, frame.fault_kill}) {
     out.number(value);
   }
   for (const std::uint64_t value : {frame.cpu_milliseconds, frame.file_bytes, frame.address_space_bytes}) out.number64(value);
@@ -228,10 +228,12 @@ ForkFrame read_fork(Reader& in) {
   ForkFrame frame;
   for (std::uint32_t* value :
        {&frame.token, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
-        &frame.landlock_version, &frame.notify, &frame.judge, &frame.processes, &frame.fault_step, &frame.fault_kill}) {
+        &frame.landlock_version, &frame.notify, &frame.judge, &frame.wait_for_job,
+        &frame.processes, &frame.fault_step, &frame.fault_kill}) {
     *value = in.number("fork");
   }
   in.check(frame.judge <= 1, "judge");
+  in.check(frame.wait_for_job <= 1, "wait for job");
   for (std::uint64_t* value : {&frame.cpu_milliseconds, &frame.file_bytes, &frame.address_space_bytes}) {
     *value = in.number64("fork limits");
   }

@@ -55,6 +55,7 @@ struct ForkFrame {
   std::uint32_t landlock_version = 0;
   std::uint32_t notify = 0;
   std::uint32_t judge = 0;
+  std::uint32_t wait_for_job = 0;
   std::uint32_t processes = 0;
   std::uint32_t fault_step = 0;
   std::uint32_t fault_kill = 0;
@@ -80,8 +81,10 @@ struct LaunchFrame {
     fork_zygote = 8,     ///< run in a fork of the template's prepared interpreter
     limit_address_space = 16,
     keep_box = 32,       ///< the service wants a handle of the working directory, to collect files from
+    wait_for_job = 64,   ///< the zygote's fork reads what it runs from descriptor 3: a LaunchFrame, and the judge's two
+                         ///< descriptors where that says so
   };
-  static constexpr std::uint32_t kAllFlags = 63;
+  static constexpr std::uint32_t kAllFlags = 127;
 
   std::uint32_t template_id = 0;
   std::uint32_t policy_id = 0;

@@ -31,7 +31,8 @@ void spawn(const std::vector<const char*>& words) {
   std::vector<char*> arguments;
   for (const char* word : words) arguments.push_back(const_cast<char*>(word));
   arguments.push_back(nullptr);
-  char* environment[] = {nullptr};
+  char path[] = "PATH=/usr/bin:/bin";  // gcc looks for its assembler there
+  char* environment[] = {path, nullptr};
   posix_spawn_file_actions_t actions;
   posix_spawn_file_actions_init(&actions);
   posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
@@ -58,10 +59,14 @@ struct Subject {
   }
 };
 
+constexpr std::chrono::milliseconds kPause{30};
+
 void measure(std::vector<Subject>& subjects, int rounds) {
   for (Subject& subject : subjects) subject.launch();
   for (int round = 0; round < rounds; ++round) {
     for (Subject& subject : subjects) {
+      // What a subject left to be done (or does ahead) is not its neighbour's time.
+      std::this_thread::sleep_for(kPause);
       const auto start = Clock::now();
       subject.launch();
       subject.times.push_back(milliseconds(Clock::now() - start));

@@ -268,19 +268,55 @@ TEST(SandboxRunTest, StopEndsARun) {
   EXPECT_TRUE(is<Cancelled>(verdict)) << text_of(verdict);
 }
 
+/// Later runs find workers that were started ahead: nothing about a run may depend on that.
+TEST(SandboxRunTest, PythonStartedAheadGetsItsJobWhole) {
+  Job program = python("import sys, os, helper.deep as h\nprint(h.x, sys.argv[1:], os.environ['WORD'], input(), __file__)\n"
+                       "print(sorted(os.listdir('.')))\n"
+                       "for fd in range(3, 64):\n    try:\n        os.fstat(fd)\n        print('open', fd)\n    except OSError: pass");
+  program.files = {{"helper/deep.py", "x = 'é'", false}, {"large", std::string(300'000, 'x'), false}};
+  program.arguments = {"a b"};
+  program.environment = {{"WORD", "w"}};
+  program.input = "line\n";
+  program.collect = {"large"};
+  for (int round = 0; round < 12; ++round) {
+    const Verdict verdict = shared_sandbox().run(program);
+    EXPECT_TRUE(verdict.warm);
+    ASSERT_EQ(verdict.standard_output.bytes,
+              "é ['a b'] w line /sandbox/box/main.py\n['helper', 'large', 'main.py']\n") << text_of(verdict);
+    ASSERT_EQ(verdict.artefacts.at(0).content.size(), 300'000U);
+  }
+}
+
+TEST(SandboxRunTest, PythonStartedAheadIsHeldToItsLimits) {
+  Job loop = python("while True: pass");
+  loop.limits.cpu = std::chrono::milliseconds(200);
+  Job hungry = python("x = bytearray(1 << 30)");
+  hungry.limits.memory_bytes = 64U << 20;
+  for (int round = 0; round < 4; ++round) {
+    const Verdict looped = shared_sandbox().run(loop);
+    EXPECT_TRUE(is<CpuLimit>(looped)) << text_of(looped);
+  }
+  for (int round = 0; round < 4; ++round) {
+    const Verdict filled = shared_sandbox().run(hungry);
+    EXPECT_TRUE(is<MemoryLimit>(filled)) << text_of(filled);
+  }
+}
+
 TEST(SandboxRunTest, JudgeTalksToTheProgramOnItsOwnDescriptors) {
-  int questions[2], answers[2];
-  ASSERT_EQ(::pipe(questions), 0);
-  ASSERT_EQ(::pipe(answers), 0);
-  Job program = python("import os\nos.write(4, os.read(3, 100).upper())\nprint('out')");
-  program.judge = JudgeChannel{questions[0], answers[1]};
-  ASSERT_EQ(::write(questions[1], "ping", 4), 4);
-  const Verdict verdict = shared_sandbox().run(program);
-  EXPECT_EQ(verdict.standard_output.bytes, "out\n") << text_of(verdict);
-  char answer[4] = {};
-  EXPECT_EQ(::read(answers[0], answer, 4), 4);
-  EXPECT_EQ(std::string(answer, 4), "PING");
-  for (const int fd : {questions[0], questions[1], answers[0], answers[1]}) ::close(fd);
+  for (int round = 0; round < 6; ++round) {
+    int questions[2], answers[2];
+    ASSERT_EQ(::pipe(questions), 0);
+    ASSERT_EQ(::pipe(answers), 0);
+    Job program = python("import os\nos.write(4, os.read(3, 100).upper())\nprint('out')");
+    program.judge = JudgeChannel{questions[0], answers[1]};
+    ASSERT_EQ(::write(questions[1], "ping", 4), 4);
+    const Verdict verdict = shared_sandbox().run(program);
+    EXPECT_EQ(verdict.standard_output.bytes, "out\n") << text_of(verdict);
+    char answer[4] = {};
+    EXPECT_EQ(::read(answers[0], answer, 4), 4);
+    EXPECT_EQ(std::string(answer, 4), "PING");
+    for (const int fd : {questions[0], questions[1], answers[0], answers[1]}) ::close(fd);
+  }
 }
 
 TEST(SandboxRunTest, ManyThreadsRunAtOnce) {

@@ -18,6 +18,7 @@
 #include <variant>
 #include <vector>
 
+#include "sandbox/detail/box_files.h"
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/target.h"
@@ -27,6 +28,9 @@ namespace {
 using namespace fixpoint::sandbox::detail;
 
 constexpr int kControl = 3;
+/// Where a child that was started ahead gets its job; the judge's two descriptors stand here and next to it later.
+constexpr int kQuestions = 3;
+constexpr int kAnswers = 4;
 
 struct Zygote {
   UniqueFd signals;
@@ -108,6 +112,16 @@ TargetPlan make_plan() {
   return plan;
 }
 
+bool place_judge(const LaunchFrame& job, const std::vector<UniqueFd>& descriptors) {
+  if (!job.has(LaunchFrame::judge)) {
+    ::close(kQuestions);
+    ::close(kAnswers);
+    return descriptors.empty();
+  }
+  return descriptors.size() == 2 && ::dup2(descriptors[0].get(), kQuestions) == kQuestions &&
+         ::dup2(descriptors[1].get(), kAnswers) == kAnswers;
+}
+
 }  // namespace
 
 extern "C" {
@@ -166,6 +180,25 @@ int fixpoint_zygote_confine() {
   for (UniqueFd& fd : zygote().descriptors) (void)fd.release();
   (void)zygote().signals.release();
   return ::syscall(SYS_close_range, first, ~0U, 0) == 0 ? 0 : 1;
+}
+
+/// 1 in a child that is started ahead: then it takes its job before it runs.
+int fixpoint_zygote_waits() { return static_cast<int>(zygote().request.wait_for_job); }
+
+/// Says that it waits; blocks until there is a job (0), or nobody will ever send one (1), or it is not one (2).
+int fixpoint_zygote_take_job() {
+  if (::write(kAnswers, "", 1) != 1) return 1;
+  std::optional<Message> message = receive_message(kQuestions, true);
+  if (!message) return 1;
+  if (!unfold_frame(*message)) return 2;
+  auto frame = parse_frame(message->bytes);
+  auto* job = frame ? std::get_if<LaunchFrame>(&*frame) : nullptr;
+  if (job == nullptr || !place_judge(*job, message->descriptors)) return 2;
+  const UniqueFd box(::open(".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (write_inputs(box.get(), job->files)) return 2;
+  zygote().request.arguments = std::move(job->arguments);
+  zygote().request.environment = std::move(job->environment);
+  return 0;
 }
 
 int fixpoint_zygote_argument_count() { return static_cast<int>(zygote().request.arguments.size()); }

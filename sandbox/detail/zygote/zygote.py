@@ -74,6 +74,12 @@ def exit_code(value):
     return 1
 
 
+def warm_up():
+    """A small program, run for the pages that any program writes to: a copy of each is made before there is a job."""
+    source = "def f(xs):\n    return {x: str(x + 1) for x in xs if x % 2 == 0}\ntry:\n    f([1, 2, None])\nexcept TypeError as error:\n    text = repr(error)\n"
+    exec(compile(source, "", "exec", dont_inherit=True), {"__builtins__": builtins})
+
+
 def end(code):
     """What an interpreter does at its end, without taking a thousand modules apart."""
     try:
@@ -111,6 +117,11 @@ def serve():
             continue
         if library.fixpoint_zygote_confine() != 0:
             os._exit(126)
+        if library.fixpoint_zygote_waits() == 1:
+            warm_up()
+            taken = library.fixpoint_zygote_take_job()
+            if taken != 0:
+                os._exit(0 if taken == 1 else 126)
         arguments = texts(library.fixpoint_zygote_argument_count, library.fixpoint_zygote_argument)
         set_environment(texts(library.fixpoint_zygote_environment_count, library.fixpoint_zygote_environment), usual)
         sys.argv = arguments[before:]

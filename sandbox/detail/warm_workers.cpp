@@ -1,4 +1,4 @@
-#include "sandbox/detail/node_workers.h"
+#include "sandbox/detail/warm_workers.h"
 
 #include <fcntl.h>
 #include <openssl/evp.h>
@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdio>
+#include <utility>
 
+#include "sandbox/detail/channel.h"
 #include "sandbox/detail/launcher.h"
 #include "sandbox/detail/quiet_write.h"
 
@@ -91,39 +93,86 @@ bool write_all(int pipe, std::string_view text) {
   return true;
 }
 
+/// What a program brings must surely fit into its working directory: only a launch can say that it does not.
+bool fits(const LaunchFrame& frame) {
+  constexpr std::uint64_t kPage = 4096, kInodesOfAFile = 5;
+  std::uint64_t bytes = 0;
+  for (const FrameFile& file : frame.files) bytes += file.content.size() + 2 * kPage;
+  return 2 * bytes <= frame.file_bytes && kInodesOfAFile * (frame.files.size() + 1) <= frame.inodes;
+}
+
+bool give(Language language, int channel, const Job& job, const LaunchFrame& frame) {
+  if (language == Language::javascript) return write_all(channel, job_line(job));
+  LaunchFrame own = frame;
+  std::vector<int> descriptors;
+  if (job.judge) {
+    own.flags |= LaunchFrame::judge;
+    descriptors = {job.judge->questions_fd, job.judge->answers_fd};
+  }
+  return send_frame(channel, encode(own), descriptors);
+}
+
+enum class State { starting, ready, dead };
+
+State state_of(int ready) {
+  pollfd word{ready, POLLIN, 0};
+  if (::poll(&word, 1, 0) != 1) return State::starting;
+  return (word.revents & POLLHUP) != 0 ? State::dead : State::ready;
+}
+
+/// The worker's end, then ours: Node reads a pipe, a fork of the zygote takes frames.
+std::optional<std::pair<UniqueFd, UniqueFd>> make_channel(Language language) {
+  if (language == Language::javascript) {
+    std::array<int, 2> ends{};
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+    return std::pair(UniqueFd(ends[0]), UniqueFd(ends[1]));
+  }
+  std::optional<SocketPair> sockets = make_socket_pair();
+  if (!sockets) return std::nullopt;
+  return std::pair(std::move(sockets->first), std::move(sockets->second));
+}
+
 }  // namespace
 
-std::optional<RunEnds> NodeWorkers::take(const Job& job) {
+std::optional<RunEnds> WarmWorkers::take(const Job& job, const LaunchFrame& frame) {
+  if (!fits(frame)) return std::nullopt;
   std::list<Worker> taken;
   {
     const std::scoped_lock lock(mutex_);
     for (auto worker = idle_.begin(); worker != idle_.end(); ++worker) {
-      if (worker->limits != job.limits) continue;
+      if (worker->language != job.language || worker->limits != job.limits) continue;
+      const State state = state_of(worker->ready.get());
+      // A Node that is still starting is ahead of a cold one; for Python another fork of the zygote is as near.
+      if (state == State::dead || (state == State::starting && job.language == Language::python)) continue;
       taken.splice(taken.end(), idle_, worker);
       break;
     }
   }
-  if (taken.empty() || !write_all(taken.front().questions.get(), job_line(job))) return std::nullopt;
+  if (taken.empty() || !give(job.language, taken.front().channel.get(), job, frame)) return std::nullopt;
   return std::move(taken.front().ends);
 }
 
-void NodeWorkers::refill(BrokerProcess& broker, const LaunchFrame& frame, const Limits& limits) {
-  std::list<Worker> leaving;  // ended outside the lock: closing their pipe is all it takes
+void WarmWorkers::refill(BrokerProcess& broker, const LaunchFrame& frame, Language language, const Limits& limits) {
+  std::list<Worker> leaving;  // ended outside the lock: closing their channel is all it takes
   const std::scoped_lock lock(mutex_);
+  std::size_t ready = 0;
   for (auto worker = idle_.begin(); worker != idle_.end();) {
     const auto next = std::next(worker);
-    if (worker->limits != limits) leaving.splice(leaving.end(), idle_, worker);
+    if (worker->language == language) {
+      if (worker->limits == limits && state_of(worker->ready.get()) != State::dead) ++ready;
+      else leaving.splice(leaving.end(), idle_, worker);
+    }
     worker = next;
   }
-  while (idle_.size() < kReady) {
-    std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) return;
-    const UniqueFd read_end(ends[0]);
-    UniqueFd write_end(ends[1]);
-    const UniqueFd nowhere(::open("/dev/null", O_WRONLY | O_CLOEXEC));
-    auto started = start_run(broker, frame, JudgeChannel{read_end.get(), nowhere.get()}, -1);
+  for (; ready < kReady; ++ready) {
+    auto channel = make_channel(language);
+    std::array<int, 2> ready_ends{};
+    if (!channel || ::pipe2(ready_ends.data(), O_CLOEXEC) != 0) return;
+    UniqueFd ready_end(ready_ends[0]);
+    const UniqueFd says_ready(ready_ends[1]);
+    auto started = start_run(broker, frame, JudgeChannel{channel->first.get(), says_ready.get()}, -1);
     if (!started) return;
-    idle_.push_back({std::move(*started), std::move(write_end), limits});
+    idle_.push_back({language, std::move(*started), std::move(channel->second), std::move(ready_end), limits});
   }
 }
 
