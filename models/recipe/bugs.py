@@ -174,13 +174,13 @@ def make_bug(task, rng):
 
 
 # ---------------------------------------------------------------- samples: [(role, text, learn it?)]
-def plain_sample(task):
-    return [("user", task_message(task), 0), ("assistant", fenced(task.code), 1)]
+def plain_sample(task, shown=1):
+    return [("user", task_message(task, shown), 0), ("assistant", fenced(task.code), 1)]
 
 
-def repair_sample(task, rng, rounds=None):
+def repair_sample(task, rng, rounds=None, shown=1):
     """One or two wrong attempts, then the explanation and the reference. Wrong text is never learnt."""
-    messages = [("user", task_message(task), 0)]
+    messages = [("user", task_message(task, shown), 0)]
     before = None
     for r in range(rounds or (2 if rng.random() < 0.2 else 1)):
         bug = make_bug(task, rng)

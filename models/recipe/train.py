@@ -39,7 +39,8 @@ OWN_MISTAKES_AT = (0.5, 0.62, 0.74)  # shares of the run at which the model's mi
 def sample(rng, stage):
     steps = 1 + rng.choices(range(len(stage.steps)), stage.steps)[0] if stage.steps else None
     task = make_task(rng, steps=steps, held=False, vague_share=stage.vague)
-    return (repair_sample(task, rng) if rng.random() < stage.repairs else None) or plain_sample(task)
+    shown = 1 if rng.random() < 0.75 else rng.randint(2, 4)  # people show more than one test
+    return (repair_sample(task, rng, shown=shown) if rng.random() < stage.repairs else None) or plain_sample(task, shown)
 
 
 def encode(tokenizer, messages, context):
