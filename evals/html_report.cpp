@@ -204,6 +204,15 @@ std::string failure_list(const Judgement& judgement) {
   return out + "</dl>";
 }
 
+/// What a reader wants to know of a task without opening it: why it failed, or how it was solved.
+std::string headline(const Record& record) {
+  const Judgement& judgement = record.judgement;
+  if (!judgement.passed()) return (judgement.message.empty() ? judgement.failed_test : judgement.message).substr(0, 160);
+  if (record.attempts.empty() || !record.best) return {};
+  const int round = record.attempts[*record.best].round;
+  return round == 0 ? "first draft" : "by repair " + std::to_string(round);
+}
+
 std::string task_block(const Record& record, bool several_samples) {
   const Judgement& judgement = record.judgement;
   const std::string outcome(to_string(judgement.outcome));
@@ -212,7 +221,7 @@ std::string task_block(const Record& record, bool several_samples) {
   std::string out = "<details class=\"task\" data-words=\"" + escape_html(words) + "\" data-passed=\"" + (judgement.passed() ? "1" : "0") + "\"><summary><span class=\"id\">" +
                     escape_html(record.task + (several_samples ? " #" + std::to_string(record.sample) : "")) + "</span><span class=\"mark " +
                     (judgement.passed() ? "good" : "bad") + "\">" + outcome + "</span><span class=\"why\">" +
-                    escape_html(judgement.message.substr(0, 160)) + "</span></summary><div class=\"inside\"><p class=\"dim\">" +
+                    escape_html(headline(record)) + "</span></summary><div class=\"inside\"><p class=\"dim\">" +
                     std::to_string(judgement.tests_passed) + " of " + std::to_string(judgement.tests) + " tests, decided by " + escape_html(judgement.level) + ", " +
                     decimal(std::chrono::duration<double>(judgement.cpu).count(), 3) + " s CPU" + (record.repeated ? ", judged again alone" : "") +
                     (record.ended.empty() ? "" : ", " + escape_html(record.ended)) + "</p>";

@@ -5,10 +5,14 @@
 #include <mutex>
 #include <thread>
 
+#include "agent/sandbox_checker.h"
+#include "agent/scripted_generator.h"
 #include "evals/judge.h"
+#include "evals/model_source.h"
 #include "evals/runner.h"
 #include "evals/self_check.h"
 #include "evals/source.h"
+#include "evals/summary.h"
 #include "tests/evals/benchmark_data.h"
 #include "tests/evals/cheats.h"
 #include "tests/sandbox/shared_sandbox.h"
@@ -129,12 +133,14 @@ TEST(JudgeTest, NotNoneOraclesTakeObjectsAndTheirOwnBooleans) {
 }
 
 TEST(JudgeTest, LargeOutputsAreComparedByTheHashOfTheirValues) {
-  Task task = python_task(Differential{.base = {numbers({1200000, 0})}, .plus = {}}, "def add(a, b): return [i / 2 for i in range(a)]");
+  Task task = python_task(Differential{.base = {numbers({1050000, 0})}, .plus = {}}, "def add(a, b): return [0] * a");
   task.cpu_seconds = 30;
-  EXPECT_TRUE(judge_one(task, task.reference).passed());
-  EXPECT_TRUE(judge_one(task, "def add(a, b): return [i // 2 if i % 2 == 0 else i / 2 for i in range(a)]").passed());
-  EXPECT_FALSE(judge_one(task, "def add(a, b): return [i / 2 for i in range(a - 1)] + [0]").passed());
-  EXPECT_FALSE(judge_one(task, "def add(a, b): return tuple(i / 2 for i in range(a))").passed());
+  const Benchmark benchmark = benchmark_of({task});
+  Judge judge(shared_sandbox(), benchmark);
+  const Judgement same = judge.judge(0, {"def add(a, b): return [False] * (a - 1) + [0.0]", true});
+  EXPECT_TRUE(same.passed()) << to_string(same.outcome) << ' ' << same.message;
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return [0] * (a - 1) + [1]", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return (0,) * a", true}).passed());
 }
 
 TEST(JudgeTest, SetsKeepTheOrderOfALiteral) {
@@ -220,6 +226,30 @@ class CheatTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(CheatTest, NoneOfThemScores) { expect_no_cheat_passes(benchmark_of({python_task(tests_of_kind(GetParam()))})); }
 INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "calls"), [](const auto& tested) { return std::string(tested.param); });
+
+TEST(ModelRunTest, SessionsAreJudgedByTheHiddenTestsRoundByRound) {
+  Task task = python_task(tests_of_kind("asserts"));
+  task.statement = "Write `add(a, b)`.";
+  task.visible_asserts = {"assert add(1, 2) == 3"};
+  const Benchmark benchmark = benchmark_of({task, task, task});
+  const auto answer = [](const std::string& body) { return agent::ScriptedAnswer{.text = "So:\n```python\ndef add(a, b):\n    return " + body + "\n```"}; };
+  // Right at once; by repair; and one that only the visible test believes.
+  const auto generator = agent::make_scripted_generator({answer("a + b"), answer("a - b"), answer("b + a"), answer("3")});
+  const auto checker = agent::make_sandbox_checker(shared_sandbox());
+  ModelSourceOptions options;
+  options.loop.task.rounds = 2;
+  const auto source = make_model_source(benchmark, {0, 1, 2}, {.model = generator.get(), .checker = checker.get()}, options);
+  Judge judge(shared_sandbox(), benchmark);
+  const RunResult result = run(benchmark, *source, judge, {.workers = 1}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(result.complete) << result.error;
+  const Summary summary = summarise(result.records, 2);
+  EXPECT_EQ(summary.pass_by_round, (std::vector<std::int64_t>{1, 2, 2}));
+  EXPECT_EQ(summary.visible_but_not_hidden, 1);
+  ASSERT_EQ(result.records[1].attempts.size(), 2u);
+  EXPECT_FALSE(result.records[1].attempts[0].passed);
+  EXPECT_TRUE(result.records[1].attempts[1].passed);
+  EXPECT_EQ(result.records[1].attempts[1].explanation.find("So:"), 0u);
+}
 
 class RealTaskCheatTest : public testing::TestWithParam<const char*> {};
 

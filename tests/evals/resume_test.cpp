@@ -1,0 +1,136 @@
+// The program itself, killed with SIGKILL while it evaluates: what a resumption reports is what an undisturbed run reports.
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/inotify.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+namespace fixpoint::evals {
+namespace {
+
+using Json = nlohmann::json;
+namespace fs = std::filesystem;
+
+constexpr int kTasks = 40;
+
+std::string content_of(const fs::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  return {std::istreambuf_iterator<char>(in), {}};
+}
+
+class ResumeTest : public testing::Test {
+ protected:
+  ResumeTest() : folder_(fs::path(testing::TempDir()) / ("evals_resume_" + std::to_string(getpid()))) {
+    fs::create_directories(folder_);
+    std::ofstream data(folder_ / "data.jsonl");
+    std::ofstream samples(folder_ / "samples.jsonl");
+    for (int i = 0; i < kTasks; ++i) {
+      const std::string id = "HumanEval/" + std::to_string(i);
+      const std::string number = std::to_string(i);
+      data << Json{{"task_id", id}, {"prompt", "def plus(a):\n"}, {"entry_point", "plus"}, {"canonical_solution", "    return a + " + number + "\n"},
+                   {"test", "def check(candidate):\n    assert candidate(1) == " + std::to_string(i + 1) + "\n    assert candidate(0) == " + number + "\n"}}
+           << "\n";
+      const std::string body = i % 4 == 1 ? "    return a - 1\n" : i % 4 == 3 ? "    raise ValueError(a)\n" : "    return a + " + number + "\n";
+      samples << Json{{"task_id", id}, {"completion", body}} << "\n";
+    }
+  }
+  ~ResumeTest() override { fs::remove_all(folder_); }
+
+  pid_t start(const std::string& out, bool resume) const {
+    const std::string data = folder_ / "data.jsonl";
+    const std::string samples = folder_ / "samples.jsonl";
+    const std::string to = folder_ / out;
+    std::vector<const char*> arguments{FIXPOINT_BINARY, "eval", "humaneval", "--data", data.c_str(), "--samples", samples.c_str(), "--out", to.c_str(), "--workers", "2", "--quiet"};
+    if (resume) arguments.push_back("--resume");
+    arguments.push_back(nullptr);
+    const pid_t pid = fork();
+    if (pid == 0) {
+      execv(FIXPOINT_BINARY, const_cast<char* const*>(arguments.data()));
+      _exit(127);
+    }
+    return pid;
+  }
+
+  static int wait_for(pid_t pid) {
+    int status = 0;
+    waitpid(pid, &status, 0);
+    return status;
+  }
+
+  std::ptrdiff_t lines(const std::string& out) const {
+    const std::string text = content_of(folder_ / out / "results.jsonl");
+    return std::count(text.begin(), text.end(), '\n');
+  }
+
+  /// Kills the process as soon as the results have `count` lines; its status.
+  int kill_at(pid_t pid, const std::string& out, std::ptrdiff_t count) const {
+    const int watch = inotify_init1(IN_CLOEXEC);
+    inotify_add_watch(watch, (folder_ / out).c_str(), IN_MODIFY | IN_CREATE);
+    while (lines(out) < count) {
+      pollfd ready{watch, POLLIN, 0};
+      if (poll(&ready, 1, 120'000) != 1) break;
+      char events[4096];
+      if (read(watch, events, sizeof events) <= 0) break;
+    }
+    kill(pid, SIGKILL);
+    close(watch);
+    return wait_for(pid);
+  }
+
+  /// The records without what may differ: times.
+  std::vector<Json> records(const std::string& out) const {
+    std::vector<Json> found;
+    std::ifstream in(folder_ / out / "results.jsonl");
+    for (std::string line; std::getline(in, line);) {
+      Json record = Json::parse(line);
+      if (record.contains("run")) {
+        record["run"].erase("started");
+      } else {
+        record.erase("wall_seconds");
+        record["judgement"].erase("cpu_us");
+        record["judgement"].erase("wall_us");
+      }
+      found.push_back(std::move(record));
+    }
+    return found;
+  }
+
+  Json summary(const std::string& out) const {
+    Json all = Json::parse(content_of(folder_ / out / "summary.json"));
+    for (const char* time : {"seconds", "sandbox_seconds", "cpu_seconds", "per_task", "per_solved_task"}) all.erase(time);
+    return all;
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ResumeTest, TwoKillsChangeNothingInTheReport) {
+  ASSERT_EQ(wait_for(start("whole", false)), 0);
+  fs::create_directories(folder_ / "killed");
+  for (const int life : {1, 2}) {
+    const int status = kill_at(start("killed", life > 1), "killed", 10 * life);
+    ASSERT_TRUE(WIFSIGNALED(status)) << "it was over before it could be killed";
+    EXPECT_EQ(WTERMSIG(status), SIGKILL);
+    ASSERT_LT(lines("killed"), kTasks + 1);
+  }
+  ASSERT_EQ(wait_for(start("killed", true)), 0);
+  EXPECT_EQ(records("killed"), records("whole"));
+  EXPECT_EQ(summary("killed"), summary("whole"));
+  EXPECT_EQ(summary("whole").at("tasks"), kTasks);
+  EXPECT_EQ(summary("whole").at("passed"), kTasks / 2);
+}
+
+TEST_F(ResumeTest, ARunIsNotOverwrittenWithoutBeingAsked) {
+  fs::create_directories(folder_ / "there");
+  std::ofstream(folder_ / "there" / "results.jsonl") << "something\n";
+  EXPECT_NE(wait_for(start("there", false)), 0);
+  EXPECT_EQ(content_of(folder_ / "there" / "results.jsonl"), "something\n");
+}
+
+}  // namespace
+}  // namespace fixpoint::evals
