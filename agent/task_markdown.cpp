@@ -92,7 +92,8 @@ tl::expected<std::vector<Test>, TaskError> read_tests(std::string_view text, Tas
   std::vector<Test> tests;
   std::optional<std::string> input;
   for (const detail::Fence& fence : detail::find_fences(text)) {
-    const std::string kind = fence_language(fence);
+    std::string kind = fence_language(fence);
+    if (kind == "test" || kind == "tests") kind.clear();
     if (kind == "stdin" || kind == "input") {
       if (input) return tl::unexpected(TaskError{where, "an input without an output"});
       input = fence.content;
@@ -117,6 +118,42 @@ tl::expected<std::vector<Test>, TaskError> read_tests(std::string_view text, Tas
       plain += std::string(line) + "\n";
     }
     return parse_tests(plain, "", task.language, &task.setup);
+  }
+  return tests;
+}
+
+/// "python tests" or "tests" in a fence's info.
+bool says_tests(const detail::Fence& fence) {
+  std::string_view info = fence.info;
+  while (!info.empty()) {
+    const std::size_t end = std::min(info.find_first_of(" \t{},"), info.size());
+    if (info.substr(0, end) == "tests" || info.substr(0, end) == "test") return true;
+    info.remove_prefix(std::min(end + 1, info.size()));
+  }
+  return false;
+}
+
+/// Nothing but assertions, each a line.
+bool holds_assertions(const detail::Fence& fence) {
+  bool any = false;
+  for (const std::string_view line : detail::split_lines(fence.content)) {
+    const std::string_view code = trimmed(line);
+    if (code.empty() || code.starts_with("#")) continue;
+    if (!code.starts_with("assert ") && !code.starts_with("assert(")) return false;
+    any = true;
+  }
+  return any;
+}
+
+/// Takes the blocks that hold tests out of the statement; where a section has tests, only those that say that they do.
+std::string take_tests(std::string& statement, bool has_section) {
+  std::string tests;
+  const std::vector<detail::Fence> fences = detail::find_fences(statement);
+  for (auto fence = fences.rbegin(); fence != fences.rend(); ++fence) {
+    const bool asserts = !has_section && fence->closed && holds_assertions(*fence);
+    if (!asserts && !says_tests(*fence)) continue;
+    tests.insert(0, statement.substr(fence->begin, fence->end - fence->begin) + "\n");
+    statement.erase(fence->begin, fence->end - fence->begin);
   }
   return tests;
 }
@@ -161,6 +198,8 @@ tl::expected<Task, TaskError> parse_task_markdown(std::string_view raw) {
   if (raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
   Task task;
   Parts parts = split_sections(detail::unix_lines(detail::to_valid_utf8(raw)), task);
+  std::string& tests = parts.text[static_cast<std::size_t>(Section::tests)];
+  tests += take_tests(parts.text[static_cast<std::size_t>(Section::statement)], !trimmed(tests).empty());
   const auto text = [&parts](Section section) { return std::string_view(parts.text[static_cast<std::size_t>(section)]); };
   task.statement = trimmed(text(Section::statement));
   const std::vector<detail::Fence> setup = detail::find_fences(text(Section::setup));

@@ -71,7 +71,7 @@ tl::expected<Result, LoopError> Turn::run() {
   while (!progress_.ended) {
     Step step = next_step(progress_, left());
     if (stop_.stop_requested() && !std::holds_alternative<End>(step)) {
-      step = End{.outcome = Outcome::cancelled, .detail = "cancelled"};
+      step = End{.outcome = Outcome::cancelled, .detail = "stopped before it was done"};
     }
     const Done done = std::visit([this](const auto& it) { return perform(it); }, step);
     if (!done) return tl::unexpected(done.error());

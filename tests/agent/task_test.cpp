@@ -48,6 +48,27 @@ TEST(TaskMarkdownTest, DoctestsInTheStatementAreTests) {
   EXPECT_EQ(task->entry_point, "f");
 }
 
+TEST(TaskMarkdownTest, BlocksOfTestsInTheStatementAreTests) {
+  for (const char* block : {"```python tests\nassert add(1, 2) == 3\nassert add(0, 0) == 0\n```",
+                            "```tests\nassert add(1, 2) == 3\nassert add(0, 0) == 0\n```",
+                            "```python\n# two of them\nassert add(1, 2) == 3\n\nassert add(0, 0) == 0\n```"}) {
+    const auto task = parse_task_markdown(std::string("Write `add(a, b)`.\n\n") + block + "\n");
+    ASSERT_TRUE(task.has_value()) << task.error().message();
+    EXPECT_EQ(task->visible.size(), 2U) << block;
+    EXPECT_EQ(task->statement, "Write `add(a, b)`.") << block;
+    EXPECT_EQ(task->entry_point, "add");
+  }
+}
+
+TEST(TaskMarkdownTest, OtherBlocksOfTheStatementStayThere) {
+  const auto task = parse_task_markdown(
+      "Make this pass:\n\n```python\nx = f(1)\nassert x == 2\n```\n\n```python\nassert f(5) == 6\n```\n\n## Tests\n\n```python\nassert f(1) == 2\n```\n");
+  ASSERT_TRUE(task.has_value()) << task.error().message();
+  EXPECT_EQ(task->visible.size(), 1U);
+  EXPECT_NE(task->statement.find("x = f(1)"), std::string::npos);
+  EXPECT_NE(task->statement.find("f(5)"), std::string::npos);
+}
+
 TEST(TaskMarkdownTest, HeadingsInsideFencesAreText) {
   const auto task = parse_task_markdown("T\n```\n## Tests\n```\nmore\n");
   ASSERT_TRUE(task.has_value());
