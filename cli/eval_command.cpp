@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "cli/commands.h"
+#include "cli/default_model.h"
 #include "cli/eval_data.h"
 #include "cli/eval_model.h"
 #include "cli/interrupt.h"
@@ -282,7 +283,9 @@ void add_eval_command(CLI::App& app, Run& run) {
   command->callback([command, options, &run] {
     if (!command->get_subcommands().empty()) return;
     if (options->benchmark.empty()) throw CLI::RequiredError("benchmark");
-    if (!options->reference && options->samples.empty() && !options->model.named()) throw CLI::RequiredError("--reference, --samples or a model (-m)");
+    if (!options->reference && options->samples.empty() && !name_default_model(options->model.workers)) {
+      throw CLI::RequiredError("--reference, --samples or a model (-m)");
+    }
     run = [options] { return evaluate(*options); };
   });
 }

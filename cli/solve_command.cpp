@@ -4,6 +4,7 @@
 #include "agent/loop.h"
 #include "cli/agent_workers.h"
 #include "cli/commands.h"
+#include "cli/default_model.h"
 #include "cli/solve_view.h"
 #include "cli/terminal.h"
 
@@ -69,14 +70,12 @@ agent::LoopOptions loop_options(const SolveOptions& options, const agent::Feedba
   return loop;
 }
 
-int solve(const SolveOptions& options) {
+int solve(SolveOptions options) {
   const auto feedback = agent::parse_feedback(options.feedback);
   if (!feedback) return usage("--feedback: " + feedback.error());
-  if (options.workers.model.empty() && options.workers.script.empty()) {
-    return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
-  }
   const auto task = read_task(options);
   if (!task) return fail(task.error());
+  if (!name_default_model(options.workers)) return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
   auto workers = Workers::start(options.workers, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
   agent::Loop loop((*workers)->services());
