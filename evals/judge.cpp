@@ -134,8 +134,8 @@ class Judge::Impl {
 
  private:
   struct Prepared {
-    std::once_flag once;
-    tl::expected<detail::DifferentialChecks, std::string> checks = tl::unexpected(std::string("not prepared"));
+    std::mutex mutex;
+    std::optional<detail::DifferentialChecks> checks;  // never changes once it is there
   };
 
   sandbox::Limits limits_of(const Task& task) const {
@@ -169,8 +169,15 @@ class Judge::Impl {
   Judgement judge_tests(std::size_t index, const Program& program, const Differential& tests, std::stop_token stop) {
     const Task& task = benchmark_.tasks[index];
     Prepared& prepared = prepared_[index];
-    std::call_once(prepared.once, [&] { prepared.checks = detail::differential_checks(sandbox_, task, tests, limits_of(task), stop); });
-    if (!prepared.checks) return not_judged(prepared.checks.error());
+    {
+      // One program waits for another's; a canonical solution that a busy machine did not let finish may be asked again.
+      const std::scoped_lock lock(prepared.mutex);
+      if (!prepared.checks) {
+        auto checks = detail::differential_checks(sandbox_, task, tests, limits_of(task), stop);
+        if (!checks) return not_judged(checks.error());
+        prepared.checks = *std::move(checks);
+      }
+    }
     CheckOptions options = options_for(task);
     // Each call: 4 s, or four times the canonical solution's; half as much again where the machine is busy.
     const auto call = std::max<std::chrono::milliseconds>(std::chrono::seconds(4), 4 * prepared.checks->reference_wall);

@@ -39,7 +39,8 @@ class Run {
   void take_over_done() {
     for (std::size_t i = 0; i < records_.size(); ++i) {
       const auto found = options_.done.find(source_.candidates()[i].key);
-      if (found == options_.done.end()) continue;
+      // What nobody could judge is tried again.
+      if (found == options_.done.end() || found->second.judgement.outcome == Outcome::not_judged) continue;
       records_[i] = found->second;
       ++progress_.resumed;
       count(*records_[i]);
@@ -87,7 +88,7 @@ class Run {
       record.has_visible = true;
       record.visible_passed = visible->passed();
     }
-    record.repeat_due = record.judgement.outcome == Outcome::time_limit;
+    record.repeat_due = record.judgement.outcome == Outcome::time_limit || record.judgement.outcome == Outcome::not_judged;
     record.wall_seconds = seconds_since(start);
     return record;
   }

@@ -14,7 +14,7 @@ namespace fixpoint::evals {
 
 struct RunOptions {
   int workers = 1;
-  /// Records of an interrupted run by their key: what is judged there is not judged again.
+  /// Records of an interrupted run by their key: what is judged there is not judged again (not_judged is no verdict).
   std::map<std::string, Record> done;
 };
 
@@ -42,8 +42,8 @@ struct RunResult {
   Progress progress;
 };
 
-/// Judges every candidate, `workers` at a time. A program that ran out of time is judged again at the end, alone on the
-/// machine as far as this run goes, and only that counts. Blocks.
+/// Judges every candidate, `workers` at a time. A program that ran out of time, or that the sandbox failed to judge, is judged
+/// again at the end, alone on the machine as far as this run goes, and only that counts. Blocks.
 [[nodiscard]] RunResult run(const Benchmark& benchmark, Source& source, Judge& judge, const RunOptions& options, const OnRecord& on_record,
                             std::stop_token stop);
 

@@ -1,6 +1,7 @@
 #include "evals/detail/task_checks.h"
 
 #include "evals/datasets/formats.h"
+#include "evals/detail/check_asserts.h"
 #include "evals/detail/plus_oracle.h"
 
 namespace fixpoint::evals::detail {
@@ -10,7 +11,7 @@ using sandbox::CallTest;
 using sandbox::Value;
 
 sandbox::TextCheck text_check(const Task& task, const CheckFunction& tests) {
-  return {.tests = tests.source, .entry_point = task.entry_point, .probe = false};
+  return {.tests = check_as_asserts(tests.source, task.entry_point).value_or(tests.source), .entry_point = task.entry_point, .probe = false};
 }
 
 sandbox::TextCheck text_check(const Task& task, const Asserts& tests) {

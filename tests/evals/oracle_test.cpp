@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "evals/detail/bash_calls.h"
+#include "evals/detail/check_asserts.h"
 #include "evals/detail/contest_output.h"
 #include "evals/detail/line_diff.h"
 #include "evals/detail/plus_oracle.h"
@@ -111,6 +112,23 @@ TEST(LineDiffTest, KeepsCommonLinesAndRebuildsBothSides) {
   EXPECT_EQ(after, "a\nc\nx\nd\n");
   EXPECT_EQ(line_diff("a\nb\nc\nd\n", "a\nc\nx\nd\n").size(), 5u);
   EXPECT_TRUE(line_diff("", "").empty());
+}
+
+TEST(CheckAssertsTest, ABodyOfAssertionsIsAList) {
+  EXPECT_EQ(check_as_asserts("\n\nMETADATA = {\n    'author': 'x',\n    'dataset': 'test'\n}\n\n\ndef check(candidate):\n    # simple\n    assert candidate([1], 2) == 3\n"
+                             "    assert True, \"def check(candidate): nothing\"\n\n    assert candidate('assert candidate(', -1) == [\n        1.5]\n    assert candidate(',') == {1: (2, 3)}, \"one, two\"\n    assert add(0, 0) == 0\n", "add"),
+            "assert add([1], 2) == 3\nassert add('assert candidate(', -1) == [\n1.5]\nassert add(',') == {1: (2, 3)}\nassert add(0, 0) == 0\n");
+}
+
+TEST(CheckAssertsTest, AnyOtherBodyIsLeftAlone) {
+  for (const char* body : {"    assert abs(candidate(1) - 2) < 1e-6\n", "    for i in range(3):\n        assert candidate(i) == i\n", "    x = 1\n    assert candidate(x) == 1\n",
+                           "    assert candidate(1) == candidate(1)\n", "    assert candidate(1)\n", "    assert candidate(\"\"\"a\n    b\"\"\") == 1\n", "    pass\n", "    assert True\n", "    assert other(1) == 2\n",
+                           "    assert candidate(1) == 1\nprint(2)\n", "    assert candidate(1) == 1\n    return\n    assert candidate(2) == 9\n"}) {
+    EXPECT_FALSE(check_as_asserts(std::string("def check(candidate):\n") + body, "add")) << body;
+  }
+  EXPECT_FALSE(check_as_asserts("import math\ndef check(candidate):\n    assert candidate(1) == 1\n", "add"));
+  EXPECT_FALSE(check_as_asserts("def check(f):\n    assert candidate(1) == 1\n", "add"));
+  EXPECT_FALSE(check_as_asserts("", "add"));
 }
 
 }  // namespace
