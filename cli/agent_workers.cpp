@@ -106,6 +106,7 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
   auto journal = agent::Journal::open(path);
   if (!journal) return tl::unexpected(journal.error().detail);
   workers->journal_ = *std::move(journal);
+  workers->journal_file_ = path;
   if (needs == Needs::journal) return workers;
 
   auto started = sandbox::Sandbox::start();

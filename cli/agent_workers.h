@@ -41,6 +41,8 @@ class Workers {
 
   [[nodiscard]] agent::Services services();
   [[nodiscard]] agent::Journal& journal() { return *journal_; }
+  /// Where editors' conversations are kept: beside the journal.
+  [[nodiscard]] std::filesystem::path conversations_file() const { return journal_file_.string() + ".conversations"; }
   /// Gives a hand-over's message a moment to go out.
   void finish();
 
@@ -53,6 +55,7 @@ class Workers {
   std::unique_ptr<agent::Generator> model_, specialist_, explainer_;
   std::optional<sandbox::Sandbox> sandbox_;
   std::unique_ptr<agent::Checker> checker_;
+  std::filesystem::path journal_file_;
   std::unique_ptr<agent::Journal> journal_;
   std::unique_ptr<agent::Webhook> webhook_;
 };

@@ -22,5 +22,6 @@ void add_data_command(CLI::App& app, Run& run);
 void add_solve_command(CLI::App& app, Run& run);
 void add_sessions_command(CLI::App& app, Run& run);
 void add_escalations_command(CLI::App& app, Run& run);
+void add_acp_command(CLI::App& app, Run& run);
 
 }  // namespace fixpoint::cli
