@@ -188,7 +188,8 @@ Parsed<OpenSession> parse_open_session(const Json& params) {
 }
 
 Parsed<ListSessions> parse_list_sessions(const Json& params) {
-  Reader reader(params.is_null() ? Json::object() : params, "");
+  if (params.is_null()) return ListSessions{};
+  Reader reader(params, "");
   ListSessions it;
   if (reader.find("cwd") != nullptr) it.cwd = reader.text("cwd");
   it.cursor = reader.text_or("cursor", {}, 128);

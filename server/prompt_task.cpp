@@ -82,6 +82,15 @@ std::string called_function(const std::vector<Test>& tests) {
   return task ? task->entry_point : std::string();
 }
 
+/// Ends in a function without a body (Python, where it can be told).
+bool is_stub(std::string_view source) {
+  source = trimmed(source);
+  for (const std::string_view end : {"\"\"\"", "'''", "pass", "...", "raise NotImplementedError", "raise NotImplementedError()"}) {
+    if (source.ends_with(end)) return true;
+  }
+  return false;
+}
+
 bool is_document(std::string_view path) { return path.ends_with(".md") || path.ends_with(".json"); }
 
 class Maker {
@@ -141,7 +150,8 @@ class Maker {
     }
     if (edited_ != nullptr) {
       // A file that ends in a function without a body is the task; a finished one is what the message speaks of.
-      if (auto task = agent::parse_task_source(edited_->text, agent::language_of_file(edited_->path)); task || message_.empty()) {
+      auto task = agent::parse_task_source(edited_->text, agent::language_of_file(edited_->path));
+      if (message_.empty() || (task && is_stub(edited_->text))) {
         if (auto error = take(std::move(task), edited_->path)) return error;
         if (!message_.empty()) task_.statement = std::string(message_) + "\n\n" + task_.statement;
         add_context(edited_);

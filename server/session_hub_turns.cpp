@@ -94,7 +94,7 @@ SessionHub::Result<void> SessionHub::save(Session& session) {
   const auto stored = store_.put(session.record);
   if (stored) return {};
   const bool conflict = stored.error().kind == StoreError::Kind::conflict;
-  if (conflict && !session.running) session.loaded = false;  // read anew next time
+  if (conflict && !session.projection) session.loaded = false;  // read anew next time
   return fail(conflict ? Kind::busy : Kind::internal, stored.error().detail);
 }
 

@@ -61,6 +61,24 @@ using Responder = std::function<std::optional<Json>(const Json& request)>;
 
 /// A client on an in-memory channel. All frames that came are kept, in order.
 class Client {
+  struct Waker {
+    std::mutex mutex;
+    std::condition_variable changed;
+    bool woken = false;
+    void wake() {
+      const std::scoped_lock lock(mutex);
+      woken = true;
+      changed.notify_one();
+    }
+    bool wait(std::chrono::steady_clock::time_point deadline) {
+      std::unique_lock lock(mutex);
+      const bool came = changed.wait_until(lock, deadline, [this] { return woken; });
+      woken = false;
+      return came;
+    }
+  };
+  std::shared_ptr<Waker> state_ = std::make_shared<Waker>();  // first: the outbox uses it
+
  public:
   explicit Client(Service& service, Principal who = local_principal(), Outbox::Options options = {})
       : outbox(std::make_shared<Outbox>([state = state_] { state->wake(); }, options)),
@@ -139,23 +157,6 @@ class Client {
   Responder respond = [](const Json&) { return std::nullopt; };
 
  private:
-  struct Waker {
-    std::mutex mutex;
-    std::condition_variable changed;
-    bool woken = false;
-    void wake() {
-      const std::scoped_lock lock(mutex);
-      woken = true;
-      changed.notify_one();
-    }
-    bool wait(std::chrono::steady_clock::time_point deadline) {
-      std::unique_lock lock(mutex);
-      const bool came = changed.wait_until(lock, deadline, [this] { return woken; });
-      woken = false;
-      return came;
-    }
-  };
-
   void receive(const std::string& text) {
     Json frame = Json::parse(text);
     frames.push_back(frame);
@@ -171,7 +172,6 @@ class Client {
     }
   }
 
-  std::shared_ptr<Waker> state_ = std::make_shared<Waker>();
   int last_id_ = 0;
 };
 
