@@ -5,6 +5,7 @@
 
 #include "cli/agent_workers.h"
 #include "cli/commands.h"
+#include "cli/default_model.h"
 #include "cli/terminal.h"
 #include "server/acp_bridge.h"
 #include "server/acp_stdio.h"
@@ -41,8 +42,8 @@ agent::LoopOptions loop_options(const AcpOptions& options) {
 }
 
 /// Everything in this process. The protocol has stdout for itself; people's words go to stderr.
-int run_here(const AcpOptions& options) {
-  if (options.workers.model.empty() && options.workers.script.empty()) {
+int run_here(AcpOptions options) {
+  if (!name_default_model(options.workers)) {
     std::fprintf(stderr, "fixpoint acp: no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1\n");
     return kUsage;
   }
