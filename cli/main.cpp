@@ -12,7 +12,6 @@ int main(int argc, char** argv) {
   add_solve_command(app, run);
   add_sessions_command(app, run);
   add_escalations_command(app, run);
-  add_acp_command(app, run);
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);
