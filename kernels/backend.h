@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -59,6 +61,20 @@ struct BlockCopy {
   std::int32_t to = 0;
 };
 
+/// The host arrays that one step's operations are given: its tokens, where they belong, and the rows that go on to the
+/// logits.
+struct StepArrays {
+  std::span<const std::int32_t> tokens;
+  PagedBatch batch;
+  std::span<const std::int32_t> rows;
+};
+
+/// A device's own memory, in bytes.
+struct MemoryInfo {
+  std::size_t free = 0;
+  std::size_t total = 0;
+};
+
 /// Work and traffic of the operations since construction: what was asked for, not what the hardware did.
 struct OpCounters {
   std::uint64_t flops = 0;
@@ -86,6 +102,14 @@ class Backend {
   virtual void upload(const Tensor& from_host, const Tensor& to) = 0;
   virtual void download(const Tensor& from, const Tensor& to_host) = 0;
   virtual void synchronize() = 0;
+  /// Unset where the operations work on the host's memory.
+  [[nodiscard]] virtual std::optional<MemoryInfo> memory() const { return std::nullopt; }
+
+  /// Runs `body`, which calls one step's operations with these arrays (the same spans). A backend may move the arrays once
+  /// for all of them, or record the operations and repeat the recording, without `body`, for a step like it: so `body`
+  /// does nothing else, allocates nothing, and its buffers have padded_rows(tokens) rows.
+  virtual void run_step(const StepArrays& /*arrays*/, const std::function<void()>& body) { body(); }
+  [[nodiscard]] virtual std::int64_t padded_rows(std::int64_t tokens) const { return tokens; }
 
   /// Stacks host matrices of equal cols and makes a Weight of them. The host memory (usually a mapped file) must outlive
   /// the Weight: a backend that has nothing to repack reads it in place.

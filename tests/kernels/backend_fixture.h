@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <random>
@@ -82,40 +83,33 @@ inline double worst_error(const Floats& actual, const Floats& expected) {
   return worst / (std::sqrt(square / static_cast<double>(expected.size())) + 1e-30);
 }
 
+/// A backend that the suite runs over.
 struct BackendCase {
   std::string name;
-  CpuIsa isa;
-  int threads;
+  /// Null where this machine cannot have it.
+  std::function<std::unique_ptr<Backend>(int threads)> make;
+  int threads = 1;
+  bool exact = false;      ///< to the bit what the reference computes
+  bool slow = false;       ///< far slower than a processor: smaller cases
+  bool invariant = true;   ///< a row's bits don't depend on what else is in the call
 };
 
-inline std::unique_ptr<Backend> make(const BackendCase& c) {
-  if (c.name == "reference") return make_reference_backend();
-  try {
-    return make_cpu_backend({c.threads, c.isa});
-  } catch (const std::runtime_error&) {
-    return nullptr;
-  }
-}
+/// The cases of this executable: the processor's instruction sets, or the CUDA backend on a device or on the emulated one.
+[[nodiscard]] std::vector<BackendCase> backend_cases();
 
-/// One body over every backend; skips the instruction sets that this processor lacks.
+/// One body over every backend; skips those that this machine lacks.
 class BackendTest : public ::testing::TestWithParam<BackendCase> {
  protected:
   void SetUp() override {
-    backend_ = make(GetParam());
-    if (backend_ == nullptr) GTEST_SKIP() << "this processor lacks " << GetParam().name;
+    backend_ = GetParam().make(GetParam().threads);
+    if (backend_ == nullptr) GTEST_SKIP() << "this machine lacks " << GetParam().name;
   }
-  [[nodiscard]] bool exact() const { return GetParam().name == "reference"; }
+  [[nodiscard]] bool exact() const { return GetParam().exact; }
+  [[nodiscard]] bool slow() const { return GetParam().slow; }
 
   std::unique_ptr<Backend> backend_;
   std::unique_ptr<Backend> reference_ = make_reference_backend();
 };
-
-inline std::vector<BackendCase> backend_cases() {
-  return {{"reference", CpuIsa::best, 1},
-          {"portable", CpuIsa::portable, 2},
-          {"avx2", CpuIsa::avx2, 2},
-          {"avx512", CpuIsa::avx512, 2}};
-}
 
 inline std::string case_name(const ::testing::TestParamInfo<BackendCase>& info) { return info.param.name; }
 

@@ -1,0 +1,37 @@
+#include "kernels/cuda/attention_plan.h"
+
+#include <algorithm>
+
+namespace fixpoint::kernels::cuda {
+namespace {
+
+// Longer chunks of a prompt make tiles enough to fill a device.
+constexpr std::int32_t kFewTokens = 16;
+
+}  // namespace
+
+void AttentionPlan::build(const PagedBatch& batch, std::int32_t tokens_per_tile) {
+  tiles.clear();
+  combine.clear();
+  slots = 0;
+  for (std::int32_t s = 0; s < batch.num_seqs(); ++s) {
+    const std::int32_t begin = batch.q_indptr[static_cast<std::size_t>(s)];
+    const std::int32_t end = batch.q_indptr[static_cast<std::size_t>(s) + 1];
+    for (std::int32_t first = begin; first < end; first += tokens_per_tile) {
+      const std::int32_t count = std::min(tokens_per_tile, end - first);
+      const auto positions = batch.positions.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));
+      const std::int32_t num_splits = std::ranges::max(positions) / kSplitPositions + 1;
+      AttentionTile tile{s, first, count, -1, 0, num_splits};
+      if (num_splits == 1 || end - begin > kFewTokens || slots + num_splits > kMaxSlots) {
+        tiles.push_back(tile);
+        continue;
+      }
+      tile.slot = slots;
+      combine.push_back(tile);
+      for (tile.split = 0; tile.split < num_splits; ++tile.split) tiles.push_back(tile);
+      slots += num_splits;
+    }
+  }
+}
+
+}  // namespace fixpoint::kernels::cuda

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "kernels/paged_batch.h"
+
+namespace fixpoint::kernels::cuda {
+
+/// Positions that one part of a context holds. A query's sums go over the parts in order, whether one block takes them one
+/// after another or each has its own: the result is the same bits.
+inline constexpr std::int32_t kSplitPositions = 256;
+/// Query rows of a tile: tokens times the heads that share a KV head.
+inline constexpr std::int32_t kMaxTileRows = 8;
+
+/// Most partial results of a step: beyond, there are blocks enough without splitting.
+inline constexpr std::int32_t kMaxSlots = 4096;
+
+/// What one block computes: neighbouring tokens of one sequence against its whole context (`split` below 0), or against one
+/// part of it, in which case the part's sums go to place `slot + split` and are combined afterwards.
+struct AttentionTile {
+  std::int32_t sequence = -1;  ///< below 0: nothing to do
+  std::int32_t first_token = 0, num_tokens = 0;
+  std::int32_t split = -1;
+  std::int32_t slot = 0;
+  std::int32_t num_splits = 0;
+};
+
+/// How a step's attention is cut into blocks.
+struct AttentionPlan {
+  std::vector<AttentionTile> tiles;
+  std::vector<AttentionTile> combine;  ///< one for each tile that was split
+  std::int32_t slots = 0;              ///< partial results needed
+
+  /// `tokens_per_tile` tokens share the keys and values that a block reads. Sequences with few tokens in the step (decoding,
+  /// verification) are split over their contexts: only they would leave the device idle.
+  void build(const PagedBatch& batch, std::int32_t tokens_per_tile);
+};
+
+/// Tokens in a tile for `group` query heads a KV head.
+[[nodiscard]] constexpr std::int32_t tokens_per_tile(std::int32_t group) {
+  return group >= kMaxTileRows ? 1 : kMaxTileRows / group;
+}
+
+}  // namespace fixpoint::kernels::cuda

@@ -1,0 +1,172 @@
+#include "kernels/cuda/row_kernels.h"
+
+#include <cuda_platform/platform.h>
+
+#include <stdexcept>
+
+#include "kernels/cuda/kv_formats.h"
+#include "kernels/cuda/launch.h"
+#include "kernels/cuda/reduce.h"
+
+namespace fixpoint::kernels::cuda {
+namespace {
+
+constexpr int kNormWarps = 4;
+
+inline __device__ int thread() { return static_cast<int>(threadIdx.x); }
+
+inline __device__ float norm_scale(float square_sum, std::int32_t n, float eps) {
+  return 1.0F / sqrtf(square_sum / static_cast<float>(n) + eps);
+}
+
+__global__ void rms_norm_kernel(Rows x, const float* weight, float eps, Rows out) {
+  SharedArena arena;
+  const auto partial = arena.take<float>(kRowThreads / kWarpSize);
+  const float* from = x.data + blockIdx.x * x.stride;
+  float* to = out.data + blockIdx.x * out.stride;
+  float sum = 0.0F;
+  for (int i = thread(); i < x.cols; i += kRowThreads) sum = fused(from[i], from[i], sum);
+  const float scale = norm_scale(block_sum(sum, partial), x.cols, eps);
+  for (int i = thread(); i < x.cols; i += kRowThreads) to[i] = from[i] * scale * weight[i];
+}
+
+// Each thread reads again only what it wrote itself.
+__global__ void add_rms_norm_kernel(Rows residual, Rows delta, const float* weight, float eps, Rows out) {
+  SharedArena arena;
+  const auto partial = arena.take<float>(kRowThreads / kWarpSize);
+  float* x = residual.data + blockIdx.x * residual.stride;
+  const float* add = delta.data + blockIdx.x * delta.stride;
+  float* to = out.data + blockIdx.x * out.stride;
+  float sum = 0.0F;
+  for (int i = thread(); i < residual.cols; i += kRowThreads) {
+    const float value = x[i] + add[i];
+    x[i] = value;
+    sum = fused(value, value, sum);
+  }
+  const float scale = norm_scale(block_sum(sum, partial), residual.cols, eps);
+  for (int i = thread(); i < residual.cols; i += kRowThreads) to[i] = x[i] * scale * weight[i];
+}
+
+__global__ void head_rms_norm_kernel(Rows x, std::int32_t heads, const float* weight, float eps) {
+  const std::int32_t dim = x.cols / heads;
+  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kNormWarps + thread() / kWarpSize;
+  if (index >= static_cast<std::int64_t>(x.rows) * heads) return;
+  float* head = x.data + index / heads * x.stride + index % heads * dim;
+  const int lane = thread() % kWarpSize;
+  float sum = 0.0F;
+  for (int i = lane; i < dim; i += kWarpSize) sum = fused(head[i], head[i], sum);
+  const float scale = norm_scale(warp_sum(sum), dim, eps);
+  for (int i = lane; i < dim; i += kWarpSize) head[i] = head[i] * scale * weight[i];
+}
+
+__global__ void add_kernel(Rows x, Rows delta) {
+  const auto i = static_cast<std::int32_t>(blockIdx.y) * kRowThreads + thread();
+  if (i < x.cols) x.data[blockIdx.x * x.stride + i] += delta.data[blockIdx.x * delta.stride + i];
+}
+
+__global__ void swiglu_kernel(Rows gate_up, Rows out) {
+  const auto i = static_cast<std::int32_t>(blockIdx.y) * kRowThreads + thread();
+  if (i >= out.cols) return;
+  const float* gate = gate_up.data + blockIdx.x * gate_up.stride;
+  out.data[blockIdx.x * out.stride + i] = gate[i] / (1.0F + fast_exp(-gate[i])) * gate[out.cols + i];
+}
+
+__global__ void gather_kernel(Rows x, const std::int32_t* rows, Rows out) {
+  const auto i = static_cast<std::int32_t>(blockIdx.y) * kRowThreads + thread();
+  const std::int32_t row = rows[blockIdx.x];
+  if (i < out.cols && row >= 0) out.data[blockIdx.x * out.stride + i] = x.data[row * x.stride + i];
+}
+
+__global__ void rope_kernel(Rows x, std::int32_t heads, const std::int32_t* positions, RopeView rope) {
+  SharedArena arena;
+  const auto cosines = arena.take<float>(rope.pairs);
+  const auto sines = arena.take<float>(rope.pairs);
+  const double position = positions[blockIdx.x];
+  for (int i = thread(); i < rope.pairs; i += kRowThreads) {
+    const double angle = position * static_cast<double>(rope.inv_freq[i]);
+    cosines[i] = static_cast<float>(cos(angle) * static_cast<double>(rope.magnitude));
+    sines[i] = static_cast<float>(sin(angle) * static_cast<double>(rope.magnitude));
+  }
+  __syncthreads();
+  const std::int32_t dim = x.cols / heads;
+  for (int i = thread(); i < heads * rope.pairs; i += kRowThreads) {
+    const int pair = i % rope.pairs;
+    float* head = x.data + blockIdx.x * x.stride + i / rope.pairs * dim;
+    float* a = head + (rope.adjacent ? 2 * pair : pair);
+    float* b = rope.adjacent ? a + 1 : a + rope.pairs;
+    const float c = cosines[pair];
+    const float s = sines[pair];
+    const float rotated_a = fused(*a, c, -(*b * s));
+    const float rotated_b = fused(*a, s, *b * c);
+    *a = rotated_a;
+    *b = rotated_b;
+  }
+}
+
+template <DType type>
+__global__ void store_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeometry kv) {
+  using Element = typename KvFormat<type>::Element;
+  const std::int32_t slot = slots[blockIdx.x];
+  if (slot < 0) return;
+  auto* block = reinterpret_cast<Element*>(kv.data) +
+                static_cast<std::int64_t>(slot / kv.block_size) * 2 * kv.heads * kv.block_size * kv.padded_dim;
+  for (int i = thread(); i < kv.heads * kv.padded_dim; i += kRowThreads) {
+    const int head = i / kv.padded_dim;
+    const int d = i % kv.padded_dim;
+    const std::int64_t at = (static_cast<std::int64_t>(head) * kv.block_size + slot % kv.block_size) * kv.padded_dim + d;
+    const std::int64_t values = static_cast<std::int64_t>(kv.heads) * kv.block_size * kv.padded_dim;
+    const std::int64_t column = head * kv.dim + d;
+    block[at] = KvFormat<type>::store(d < kv.dim ? k.data[blockIdx.x * k.stride + column] : 0.0F);
+    block[values + at] = KvFormat<type>::store(d < kv.dim ? v.data[blockIdx.x * v.stride + column] : 0.0F);
+  }
+}
+
+dim3 row_grid(const Rows& rows) { return {static_cast<unsigned>(rows.rows)}; }
+dim3 element_grid(const Rows& rows) {
+  return {static_cast<unsigned>(rows.rows), static_cast<unsigned>((rows.cols + kRowThreads - 1) / kRowThreads)};
+}
+constexpr std::size_t kPartialBytes = kRowThreads / kWarpSize * sizeof(float);
+
+}  // namespace
+
+void queue_rms_norm(Rows x, const float* weight, float eps, Rows out, cudaStream_t stream) {
+  launch({row_grid(x), kRowThreads, kPartialBytes, stream, "rms_norm"}, rms_norm_kernel, x, weight, eps, out);
+}
+
+void queue_add_rms_norm(Rows residual, Rows delta, const float* weight, float eps, Rows out, cudaStream_t stream) {
+  launch({row_grid(residual), kRowThreads, kPartialBytes, stream, "add_rms_norm"}, add_rms_norm_kernel, residual, delta, weight, eps, out);
+}
+
+void queue_head_rms_norm(Rows x, std::int32_t heads, const float* weight, float eps, cudaStream_t stream) {
+  const auto blocks = static_cast<unsigned>((static_cast<std::int64_t>(x.rows) * heads + kNormWarps - 1) / kNormWarps);
+  launch({blocks, kNormWarps * kWarpSize, 0, stream, "head_rms_norm"}, head_rms_norm_kernel, x, heads, weight, eps);
+}
+
+void queue_add(Rows x, Rows delta, cudaStream_t stream) {
+  launch({element_grid(x), kRowThreads, 0, stream, "add"}, add_kernel, x, delta);
+}
+
+void queue_swiglu(Rows gate_up, Rows out, cudaStream_t stream) {
+  launch({element_grid(out), kRowThreads, 0, stream, "swiglu"}, swiglu_kernel, gate_up, out);
+}
+
+void queue_gather(Rows x, const std::int32_t* rows, Rows out, cudaStream_t stream) {
+  launch({element_grid(out), kRowThreads, 0, stream, "gather"}, gather_kernel, x, rows, out);
+}
+
+void queue_rope(Rows x, std::int32_t heads, const std::int32_t* positions, const RopeView& rope, cudaStream_t stream) {
+  const std::size_t shared = 2 * static_cast<std::size_t>(rope.pairs) * sizeof(float);
+  launch({row_grid(x), kRowThreads, shared, stream, "rope"}, rope_kernel, x, heads, positions, rope);
+}
+
+void queue_store_kv(Rows k, Rows v, const std::int32_t* slots, const KvGeometry& kv, cudaStream_t stream) {
+  const Launch how{row_grid(k), kRowThreads, 0, stream, "store_kv"};
+  switch (kv.type) {
+    case DType::f32: return launch(how, store_kv_kernel<DType::f32>, k, v, slots, kv);
+    case DType::f16: return launch(how, store_kv_kernel<DType::f16>, k, v, slots, kv);
+    case DType::bf16: return launch(how, store_kv_kernel<DType::bf16>, k, v, slots, kv);
+    default: throw std::invalid_argument("store_kv: no such type of keys and values");
+  }
+}
+
+}  // namespace fixpoint::kernels::cuda
