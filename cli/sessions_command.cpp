@@ -75,17 +75,18 @@ tl::expected<std::vector<agent::Stamped>, std::string> events_of(const SessionsO
   return *std::move(events);
 }
 
-int show(const SessionsOptions& options) {
-  const auto events = events_of(options);
-  if (!events) return fail(events.error());
-  show_session(*events, colours_on_stdout());
-  return kSuccess;
-}
-
 int export_events(const SessionsOptions& options) {
   const auto events = events_of(options);
   if (!events) return fail(events.error());
   for (const agent::Stamped& stamped : *events) std::printf("%s\n", to_json(stamped).c_str());
+  return kSuccess;
+}
+
+int show(const SessionsOptions& options) {
+  if (options.json) return export_events(options);
+  const auto events = events_of(options);
+  if (!events) return fail(events.error());
+  show_session(*events, colours_on_stdout());
   return kSuccess;
 }
 

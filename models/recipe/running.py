@@ -4,10 +4,12 @@ Only for programs that this generator or its model wrote, under an alarm. The se
 """
 import builtins
 import contextlib
+import os
 import signal
 import sys
+import types
 
-FILE = "<program>"
+FILE = "solution.py"  # what the tracer takes for the program's text
 ALLOWED = {name: getattr(builtins, name) for name in
            "abs all any bin bool chr dict enumerate filter float int isinstance iter len list map max min next ord pow "
            "range reversed round set sorted str sum tuple zip print divmod repr hex format frozenset Exception ValueError "
@@ -29,6 +31,17 @@ TRACE_HEAD, TRACE_TAIL = 12, 12
 VALUE_BYTES = 120
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(2000)
+
+
+def _service_tracer():
+    """The class that watches programs in the sandbox: what is trained on is what is served."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../sandbox/detail/drivers/python_tracer.py")
+    names = {"sys": sys, "types": types, "__name__": "python_tracer"}
+    exec(compile(open(path).read(), path, "exec"), names)
+    return names["Watch"]
+
+
+Watch = _service_tracer()
 
 
 class Timeout(BaseException):
@@ -73,78 +86,54 @@ def short(value):
     return text if len(text) <= VALUE_BYTES else text[:VALUE_BYTES] + "..."
 
 
-def error_line(error):
+def error_text(error, code):
     line, tb = None, error.__traceback__
     while tb:
         if tb.tb_frame.f_code.co_filename == FILE:
             line = tb.tb_lineno
         tb = tb.tb_next
-    return line
+    source = code.split("\n")[line - 1].strip() if line else ""
+    return f"{type(error).__name__}: {str(error)[:200]}" + (f" in line {line}: {source}" if line else "")
 
 
-def error_text(error):
-    line = error_line(error)
-    return f"{type(error).__name__}: {str(error)[:200]}" + (f" (line {line})" if line else "")
-
-
-def trace_of(code, function, argument):
-    """One text a line that ran, with what it changed: `xs = xs[:2]  # xs = [1, 5]`."""
-    source = code.split("\n")
-    lines, pending, seen = [], None, {}
-
-    def changes(frame):
-        out = []
-        for name, value in frame.f_locals.items():
-            text = short(value)
-            if name in seen and seen[name] == text or callable(value):
-                continue
-            seen[name] = text
-            out.append(f"{name} = {text}")
-        return ", ".join(out)
-
-    def show(line, effect):
-        lines.append(source[line - 1].strip() + ("  # " + effect if effect else ""))
-
-    def local(frame, event, value):
-        nonlocal pending
-        if pending is not None and event in ("line", "return"):
-            effect = changes(frame)
-            if event == "return" and raised is None:
-                effect = ", ".join(x for x in (effect, "returns " + short(value)) if x)
-            show(pending, effect if raised is None else "raises " + raised)
-        pending = frame.f_lineno if event == "line" else None
-        return local
-
-    raised = None
-
-    def call(frame, event, value):
-        if frame.f_code.co_filename != FILE or frame.f_code.co_name != function:
-            return None
-        changes(frame)  # the arguments are in the test already
-
-        def watched(inner, what, arg):
-            nonlocal raised
-            if what == "exception":
-                raised = error_text(arg[1]).split(" (line")[0] if arg[0] is not StopIteration else None
-                return watched
-            if what == "line":
-                raised = None
-            local(inner, what, arg)
-            return watched
-        return watched
-
+def watched(watch, code, function, argument):
     f = compile_function(code, function)
-    sys.settrace(call)
+    value = eval(argument)
+    sys.settrace(watch)
     try:
-        f(eval(argument))
+        f(value)
     except Exception:
         pass
     finally:
         sys.settrace(None)
-    left_out = len(lines) - TRACE_HEAD - TRACE_TAIL
-    if left_out > 0:
-        lines = lines[:TRACE_HEAD] + [f"... {left_out} lines left out"] + lines[-TRACE_TAIL:]
-    return lines
+
+
+def trace_of(code, function, argument):
+    """The lines that ran with their effects, as the service's own tracer sees them and agent/sandbox_checker writes them."""
+    counter = Watch(1.0)
+    watched(counter, code, function, argument)
+    watch = Watch(1.0, counter.calls, counter.steps, 2 * TRACE_HEAD, 2 * TRACE_TAIL, VALUE_BYTES)
+    watched(watch, code, function, argument)
+    source, parts = code.split("\n"), []
+    for steps in (watch.begin, watch.end):
+        lines = []  # [line number, source, effect]
+        for event, line, depth, _, _, changed in steps:
+            if event == "call" and depth == 0:
+                continue
+            words = {"return": "returns {1}", "raise": "raises {0}: {1}"}.get(event, "{0} = {1}")
+            effect = ", ".join(words.format(*pair) for pair in changed)
+            if event in ("return", "raise") and lines and lines[-1][0] == line:
+                lines[-1][2] = ", ".join(x for x in (lines[-1][2], effect) if x)
+            else:
+                lines.append([line, source[line - 1].strip(), effect])
+        parts.append(lines)
+    skipped = watch.steps - len(watch.begin) - len(watch.end)
+    head = parts[0][:TRACE_HEAD]
+    rest = parts[0][len(head):] + parts[1]
+    tail = rest[max(0, len(rest) - TRACE_TAIL):]
+    left_out = max(0, skipped) + len(rest) - len(tail)
+    shown = [source + ("  # " + effect if effect else "") for _, source, effect in head + tail]
+    return shown[:len(head)] + ([f"... {left_out} lines left out"] if left_out else []) + shown[len(head):]
 
 
 def run_tests(code, function, tests, seconds=0.25):
@@ -154,9 +143,9 @@ def run_tests(code, function, tests, seconds=0.25):
             try:
                 f = compile_function(code, function)
             except SyntaxError as error:
-                return False, [f"SyntaxError: {error.msg} (line {error.lineno})"], "syntax"
+                return False, [f"SyntaxError: {error}"], "syntax"
             except Exception as error:
-                return False, [error_text(error)], "load"
+                return False, [error_text(error, code)], "load"
             failures, first = [], None
             for argument, value in tests:
                 expected = eval(value)
@@ -166,7 +155,7 @@ def run_tests(code, function, tests, seconds=0.25):
                 first = first or argument
                 if len(failures) < 2 * MAX_FAILURES:
                     failures.append(f"assert {function}({argument}) == {value}")
-                    failures.append("raised " + error_text(got) if isinstance(got, Exception) else "got " + short(got))
+                    failures.append("raised " + error_text(got, code) if isinstance(got, Exception) else "got " + short(got))
             if not failures:
                 return True, [], "pass"
             trace = trace_of(code, function, first)

@@ -57,11 +57,10 @@ TEST_F(SandboxCheckerTest, TellsTheFailingTestItsValueAndTheTrace) {
   EXPECT_EQ(judged.failures[0].test, "assert f(1) == 7");
   EXPECT_EQ(judged.failures[0].expected, "");
   EXPECT_EQ(judged.failures[0].actual, "2");
-  ASSERT_EQ(judged.trace.size(), 3U);
-  EXPECT_EQ(judged.trace[0].effect, "x = 1");
-  EXPECT_EQ(judged.trace[1].source, "y = x + 1");
-  EXPECT_EQ(judged.trace[1].effect, "y = 2");
-  EXPECT_EQ(judged.trace[2].effect, "returns 2");
+  ASSERT_EQ(judged.trace.size(), 2U);  // the arguments stand in the test
+  EXPECT_EQ(judged.trace[0].source, "y = x + 1");
+  EXPECT_EQ(judged.trace[0].effect, "y = 2");
+  EXPECT_EQ(judged.trace[1].effect, "returns 2");
 }
 
 TEST_F(SandboxCheckerTest, TellsErrorsApart) {

@@ -43,6 +43,18 @@ TEST(PythonTraceTest, AnExceptionHasItsFramesAndTheLastSteps) {
   EXPECT_THAT(to_text(t), HasSubstr("out = [2]"));
 }
 
+TEST(PythonTraceTest, ComprehensionsFunctionsAndUnwindingMakeNoStepsOfTheirOwn) {
+  const auto t = trace_python(
+      "def f(xs):\n    def g(y):\n        return ys[y]\n    ys = [x for x in xs if x > 1]\n    zs = sorted(ys, key=lambda y: -y)\n    return g(zs[0])\n",
+      TracedCall{"f", {Value::list_of({Value::of(1), Value::of(5)})}});
+  const std::string text = all(t);
+  EXPECT_EQ(text.find(".0"), std::string::npos) << text;
+  EXPECT_EQ(text.find("<function"), std::string::npos) << text;
+  EXPECT_EQ(text.find("None"), std::string::npos) << text;
+  EXPECT_NE(text.find("IndexError"), std::string::npos) << text;
+  EXPECT_NE(text.find("ys = [5]"), std::string::npos) << text;
+}
+
 TEST(PythonTraceTest, KeepsTheFirstAndTheLastStepsOfALongRun) {
   TraceOptions options;
   options.first_steps = 5;

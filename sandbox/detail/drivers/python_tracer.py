@@ -31,6 +31,7 @@ class Watch:
         self.begin, self.end = [], []
         self.pending = {}    # frame -> its step whose effect is not known yet
         self.seen = {}       # frame -> texts of its variables
+        self.raising = set() # frames that an exception is leaving, unless a line of theirs comes next
         self.busy = False
         self.stopped = ""
         self.stop_at = MAX_STEPS
@@ -47,8 +48,17 @@ class Watch:
             shown = "<repr failed with %s>" % type(error).__name__
         return shown if len(shown) <= self.value_bytes else shown[: self.value_bytes - 1] + "…"
 
+    def message(self, error):
+        try:
+            shown = "" if error is None else str(error)
+        except BaseException as failure:
+            shown = "<str failed with %s>" % type(failure).__name__
+        return shown if len(shown) <= self.value_bytes else shown[: self.value_bytes - 1] + "…"
+
     def __call__(self, frame, event, arg):
-        if self.busy or frame.f_code.co_filename != PROGRAM or frame.f_code.co_name == "<module>" and not self.whole:
+        name = frame.f_code.co_name
+        # What a comprehension or a lambda does stands in the line that holds it.
+        if self.busy or frame.f_code.co_filename != PROGRAM or name.startswith("<") and not (name == "<module>" and self.whole):
             return None
         if self.depth < 0:
             self.calls += 1
@@ -63,9 +73,16 @@ class Watch:
         if self.busy:
             return self.local
         if event == "exception":
+            if arg[0] is StopIteration or arg[0] is GeneratorExit:
+                return self.local
+            self.raising.add(frame)
             self.note(frame, "raise", arg)
+        elif event == "return" and frame in self.raising:
+            self.seen.pop(frame, None)  # nothing is returned
         else:
             self.note(frame, event, arg)
+        if event != "exception":
+            self.raising.discard(frame)
         if event == "return":
             self.depth -= 1
         return self.local
@@ -100,7 +117,7 @@ class Watch:
         elif event == "return":
             step[5].append(("return", self.text(arg)))
         elif event == "raise":
-            step[5].append((arg[0].__name__, self.text(arg[1]) if arg[1] is not None else ""))
+            step[5].append((arg[0].__name__, self.message(arg[1])))
         if event == "line":
             self.pending[frame] = step
         if event == "return":
@@ -116,7 +133,7 @@ class Watch:
         old = self.seen.setdefault(frame, {})
         out = []
         for name, v in list(frame.f_locals.items())[:60]:
-            if name.startswith("__") or isinstance(v, types.ModuleType) or self.whole and callable(v):
+            if name.startswith("__") or isinstance(v, types.ModuleType) or callable(v):
                 continue
             shown = self.text(v)
             if old.get(name) != shown:
