@@ -79,7 +79,8 @@ void WorkerOptions::add_journal_option(CLI::App& app) {
 }
 
 tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model(const std::string& name,
-                                                                                 const WorkerOptions& options) {
+                                                                                 const WorkerOptions& options,
+                                                                                 engine::LanguageModel** local) {
   if (is_address(name)) {
     auto key = secret(options.key_file, {"FIXPOINT_API_KEY", "OPENAI_API_KEY"});
     if (!key) return tl::unexpected(key.error());
@@ -95,6 +96,7 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
   if (!format) return tl::unexpected(name + ": " + format.error());
   models_.push_back(*std::move(loaded));
   engine::LanguageModel& it = *models_.back();
+  *local = &it;
   return agent::make_local_generator(it.engine(), {.name = it.description(), .format = *format});
 }
 
@@ -126,7 +128,7 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
     if (!answers) return tl::unexpected(options.script + ": " + answers.error());
     workers->model_ = agent::make_scripted_generator(*std::move(answers));
   } else if (!options.model.empty()) {
-    auto model = workers->open_model(options.model, options);
+    auto model = workers->open_model(options.model, options, &workers->local_.model);
     if (!model) return tl::unexpected(model.error());
     workers->model_ = *std::move(model);
   } else if (needs == Needs::everything) {
@@ -134,11 +136,17 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
   } else {
     workers->model_ = agent::make_scripted_generator({});  // is never asked
   }
-  for (const auto& [name, slot] : {std::pair{&options.specialist, &workers->specialist_}, std::pair{&options.explainer, &workers->explainer_}}) {
-    if (name->empty()) continue;
-    auto model = workers->open_model(*name, options);
+  struct Other {
+    const std::string& name;
+    std::unique_ptr<agent::Generator>& slot;
+    engine::LanguageModel** local;
+  };
+  for (const Other& other : {Other{options.specialist, workers->specialist_, &workers->local_.specialist},
+                             Other{options.explainer, workers->explainer_, &workers->local_.explainer}}) {
+    if (other.name.empty()) continue;
+    auto model = workers->open_model(other.name, options, other.local);
     if (!model) return tl::unexpected(model.error());
-    *slot = *std::move(model);
+    other.slot = *std::move(model);
   }
   return workers;
 }

@@ -43,15 +43,24 @@ class Workers {
   [[nodiscard]] agent::Journal& journal() { return *journal_; }
   /// Where editors' conversations are kept: beside the journal.
   [[nodiscard]] std::filesystem::path conversations_file() const { return journal_file_.string() + ".conversations"; }
+  /// Our own models behind the generators; null where a generator is something else.
+  struct LocalModels {
+    engine::LanguageModel* model = nullptr;
+    engine::LanguageModel* specialist = nullptr;
+    engine::LanguageModel* explainer = nullptr;
+  };
+  [[nodiscard]] LocalModels local_models() const { return local_; }
   /// Gives a hand-over's message a moment to go out.
   void finish();
 
  private:
   Workers() = default;
   [[nodiscard]] tl::expected<std::unique_ptr<agent::Generator>, std::string> open_model(const std::string& name,
-                                                                                        const WorkerOptions& options);
+                                                                                        const WorkerOptions& options,
+                                                                                        engine::LanguageModel** local);
 
   std::vector<std::unique_ptr<engine::LanguageModel>> models_;
+  LocalModels local_;
   std::unique_ptr<agent::Generator> model_, specialist_, explainer_;
   std::optional<sandbox::Sandbox> sandbox_;
   std::unique_ptr<agent::Checker> checker_;

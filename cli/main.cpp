@@ -1,6 +1,7 @@
 #include <exception>
 
 #include "cli/commands.h"
+#include "cli/serve_command.h"
 #include "cli/terminal.h"
 
 int main(int argc, char** argv) {
@@ -12,6 +13,8 @@ int main(int argc, char** argv) {
   add_solve_command(app, run);
   add_sessions_command(app, run);
   add_escalations_command(app, run);
+  add_serve_command(app, run);
+  add_token_command(app, run);
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);

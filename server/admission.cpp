@@ -39,12 +39,12 @@ tl::expected<Admission::Place, Busy> Admission::begin(const Principal& who, Cloc
   if (limits.sessions && account.sessions >= *limits.sessions) {
     return tl::unexpected(Busy{"sessions", "this token may have " + std::to_string(*limits.sessions) + " at work at once"});
   }
-  if (limits.tokens_per_minute && account.tokens >= 0) {
+  if (limits.tokens_per_minute && account.tokens > -1) {
     const auto per_minute = static_cast<double>(*limits.tokens_per_minute);
     return tl::unexpected(Busy{"tokens_per_minute", "this token may have " + std::to_string(*limits.tokens_per_minute) + " tokens written a minute",
                                until_paid(account.tokens + 1, std::max(per_minute, 1.0))});
   }
-  if (limits.sandbox_per_minute && account.sandbox_ms >= 0) {
+  if (limits.sandbox_per_minute && account.sandbox_ms > -1) {
     const auto per_minute = static_cast<double>(limits.sandbox_per_minute->count());
     return tl::unexpected(Busy{"sandbox_per_minute", "this token may use the sandbox for " + std::to_string(limits.sandbox_per_minute->count()) + " ms a minute",
                                until_paid(account.sandbox_ms + 1, std::max(per_minute, 1.0))});
