@@ -99,7 +99,7 @@ TEST(ListenTest, SeveralAddressesServeTheSameAndSocketFilesGo) {
 TEST(ListenTest, ASocketFileThatNobodyListensOnIsReplaced) {
   Service service;
   const std::string path = (service.folder.path() / "s.sock").string();
-  std::filesystem::copy_file("/dev/null", service.folder.path() / "plain");
+  std::ofstream(service.folder.path() / "plain") << "no socket";
   EXPECT_FALSE(Server::start({.listen = {"unix:" + (service.folder.path() / "plain").string()}}, service.services).has_value());
   service.start({.listen = {"unix:" + path}});
   const auto other = service.folder.path() / "other.sock";

@@ -70,7 +70,7 @@ struct Fault {
 
 TEST(OpenAiTest, FaultsInChatCallsNameTheField) {
   const std::vector<Fault> faults{
-      {"", ""}, {"[]", ""}, {"{", ""}, {"nul", ""}, {"\xff\xfe", ""}, {"{\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", ""}, {nested(40), ""}, {nested(20), "messages"},
+      {"", ""}, {"[]", ""}, {"{", ""}, {"nul", ""}, {"\xff\xfe", ""}, {"{\"messages\":[{\"role\":\"user\",\"content\":\"\xff\"}]}", ""}, {nested(40), ""}, {nested(20), "messages[0]"},
       {"{}", "messages"}, {R"({"messages":{}})", "messages"}, {R"({"messages":[]})", "messages"}, {R"({"messages":["x"]})", "messages[0]"},
       {R"({"messages":[{"role":"user"}]})", "messages[0]"}, {R"({"messages":[{"role":"tool","content":"x"}]})", "messages[0].role"},
       {R"({"messages":[{"role":"user","content":7}]})", "messages[0].content"},
