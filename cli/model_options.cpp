@@ -3,8 +3,10 @@
 #include <unistd.h>
 
 #include <cctype>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
+#include <system_error>
 #include <utility>
 
 namespace fixpoint::cli {
@@ -55,6 +57,25 @@ std::optional<double> parse_bytes(const std::string& text) {
   return value;
 }
 
+tl::expected<std::optional<kernels::CudaOptions>, std::string> parse_device(const std::string& text) {
+  if (text == "cpu") return std::nullopt;
+  kernels::CudaOptions options;
+  if (text.starts_with("cuda:")) {
+    const char* end = text.data() + text.size();
+    const auto parsed = std::from_chars(text.data() + 5, end, options.device);
+    if (parsed.ec != std::errc() || parsed.ptr != end || options.device < 0) {
+      return tl::make_unexpected("--device: '" + text + "' names no device; cpu, cuda, cuda:N or auto");
+    }
+  } else if (text != "cuda" && text != "auto") {
+    return tl::make_unexpected("--device: '" + text + "' is none of cpu, cuda, cuda:N, auto");
+  }
+  const kernels::CudaStatus status = kernels::cuda_status();
+  if (static_cast<std::size_t>(options.device) < status.devices.size()) return options;
+  if (text == "auto") return std::nullopt;
+  const std::string why = status.devices.empty() ? status.reason : "the highest number is " + std::to_string(status.devices.size() - 1);
+  return tl::make_unexpected("--device " + text + ": " + why);
+}
+
 void ModelOptions::add_to(CLI::App& app) {
   app.add_option("-m,--model", path, "GGUF file, or folder with config.json, tokenizer.json and safetensors")
       ->required()
@@ -62,7 +83,16 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--threads", threads, "Threads (0: the processors this process may use)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--kv-memory", kv_memory, "Memory for keys and values, such as 4G (default: half of what is free)")
+  app.add_option("--device", device, "Where the model runs: cpu, cuda, cuda:N, or auto (a CUDA device where there is one)")
+      ->capture_default_str();
+  app.add_option("--gpu-memory-utilization", gpu_memory_utilization, "Share of the CUDA device's memory to use, keys and values included")
+      ->check(CLI::Range(0.05, 1.0))
+      ->capture_default_str();
+  app.add_option("--gpu-products", gpu_products,
+                 "exact: tokens do not depend on what else is computed; fastest: cuBLASLt for many rows, where they may")
+      ->check(CLI::IsMember({"exact", "fastest"}))
+      ->capture_default_str();
+  app.add_option("--kv-memory", kv_memory, "Memory for keys and values, such as 4G (default: half of what is free; on a GPU see --gpu-memory-utilization)")
       ->type_name("BYTES");
   app.add_option("--kv-type", kv_type, "Type of keys and values")
       ->check(CLI::IsMember({"F32", "F16", "BF16"}, CLI::ignore_case))
@@ -82,6 +112,11 @@ void ModelOptions::add_to(CLI::App& app) {
 tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::load() const {
   engine::LanguageModelOptions options;
   options.path = path;
+  const auto cuda = parse_device(device);
+  if (!cuda) return tl::make_unexpected(cuda.error());
+  options.cuda = *cuda;
+  if (options.cuda && gpu_products == "fastest") options.cuda->products = kernels::CudaProducts::fastest;
+  options.gpu_memory_share = gpu_memory_utilization;
   options.cpu.num_threads = threads;
   options.cpu.isa = isa == "portable" ? kernels::CpuIsa::portable
                     : isa == "avx2"   ? kernels::CpuIsa::avx2

@@ -12,18 +12,26 @@ namespace fixpoint::cli {
 struct ModelOptions {
   std::string path;
   int threads = 0;
+  std::string device = "cpu";
   std::string isa = "best";
+  std::string gpu_products = "exact";
+  double gpu_memory_utilization = 0.9;
   std::string kv_memory;
   std::string kv_type = "F16";
   int block_size = 16;
   int max_step_tokens = 512;
   std::string chat_template;
 
-  /// Registers -m, --threads, --kv-memory, --kv-type, --block-size, --step-tokens, --isa and --chat-template.
+  /// Registers -m, --device, --threads, --isa, --gpu-memory-utilization, --gpu-products, --kv-memory, --kv-type, --block-size,
+  /// --step-tokens and --chat-template.
   void add_to(CLI::App& app);
   /// Loads with progress on stderr where it takes long and somebody watches. Error: a message for a person.
   [[nodiscard]] tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> load() const;
 };
+
+/// "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device that works, else the processor): unset for the processor.
+/// Error: a message for a person.
+[[nodiscard]] tl::expected<std::optional<kernels::CudaOptions>, std::string> parse_device(const std::string& text);
 
 /// "24G", "1.5GiB", "512M" or plain bytes; binary units.
 [[nodiscard]] std::optional<double> parse_bytes(const std::string& text);

@@ -1,5 +1,5 @@
-# CUDA=AUTO|ON|OFF: whether the CUDA backend is built, from the toolkit that is found. Sets FIXPOINT_CUDA. Nothing here needs
-# a GPU.
+# CUDA=ON: builds the CUDA backend from the toolkit that is found. AUTO does not yet: compiling the kernels for each
+# architecture takes minutes that every build would pay. Sets FIXPOINT_CUDA. Nothing here needs a GPU.
 set(FIXPOINT_CUDA OFF)
 if(NOT CUDA STREQUAL "ON")
   return()

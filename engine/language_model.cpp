@@ -34,11 +34,16 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
   result->main_dtype_ = engine::main_dtype(*file);
   result->chat_format_ = chat_format_of(*file, options.chat_format);
 
-  auto backend = kernels::make_cpu_backend(options.cpu);
+  auto backend = options.cuda ? kernels::make_cuda_backend(*options.cuda) : kernels::make_cpu_backend(options.cpu);
   result->backend_name_ = backend->name();
   auto model = Model::load(std::move(*file), std::move(backend), options.progress);
   if (!model) return tl::make_unexpected(model.error());
-  auto engine = Engine::create(std::move(*model), std::move(*tokenizer), options.engine);
+  EngineOptions engine_options = options.engine;
+  if (!engine_options.kv_memory_bytes) {
+    engine_options.kv_memory_bytes = (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, engine_options.max_running,
+                                                             engine_options.block_size, engine_options.kv_dtype);
+  }
+  auto engine = Engine::create(std::move(*model), std::move(*tokenizer), engine_options);
   if (!engine) {
     return tl::make_unexpected(LoadError{.kind = LoadError::Kind::inconsistent,
                                          .file = options.path.string(),

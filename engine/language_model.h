@@ -15,12 +15,15 @@
 #include "engine/load_error.h"
 #include "engine/model.h"
 #include "engine/model_config.h"
+#include "kernels/cuda_backend.h"
 
 namespace fixpoint::engine {
 
 struct LanguageModelOptions {
   std::filesystem::path path;  ///< a GGUF file, or a folder with config.json, tokenizer.json and safetensors
   kernels::CpuOptions cpu;
+  std::optional<kernels::CudaOptions> cuda;  ///< set: on this device instead of the processor
+  double gpu_memory_share = 0.9;  ///< of the device's memory, all uses together; for keys and values where `engine` doesn't say
   EngineOptions engine;
   std::optional<ChatFormat> chat_format;  ///< unset: recognised from the file's own template
   Model::Progress progress;

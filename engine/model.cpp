@@ -1,5 +1,6 @@
 #include "engine/model.h"
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 #include <utility>
@@ -173,11 +174,11 @@ void Model::feed_forward(Layer& layer, const Tensor& normed, const Tensor& delta
   backend_->matmul(act, *layer.ffn_down, nullptr, delta);
 }
 
-std::span<const float> Model::forward(const StepInput& step) {
+/// The step's operations, up to the logits in scratch_.
+void Model::compute(const StepInput& step) {
   const auto& c = config();
   auto n = static_cast<std::int64_t>(step.tokens.size());
   const auto wanted = static_cast<std::int64_t>(step.logit_rows.size());
-  reserve(n, wanted);
   const auto rows = [](const kernels::Buffer& buffer, std::int64_t count, std::int64_t cols) {
     return buffer.view(DType::f32, {count, cols});
   };
@@ -196,7 +197,7 @@ std::span<const float> Model::forward(const StepInput& step) {
     auto attn = rows(scratch_.attn, n, c.num_heads * c.head_dim);
     if (last) {
       // Past the last attention only the rows that sample matter.
-      if (wanted == 0) return {};
+      if (wanted == 0) return;
       const auto picked_attn = rows(scratch_.picked_attn, wanted, c.num_heads * c.head_dim);
       const auto picked_residual = rows(scratch_.picked_residual, wanted, c.hidden);
       backend_->gather(attn, step.logit_rows, picked_attn);
@@ -213,13 +214,60 @@ std::span<const float> Model::forward(const StepInput& step) {
     const auto& next_norm = last ? output_norm_ : layers_[i + 1].attn_norm;
     backend_->add_rms_norm(residual, delta, norm_weight(next_norm), c.rms_eps, normed);
   }
+  backend_->matmul(normed, output_ ? *output_ : *embedding_, nullptr, rows(scratch_.logits, wanted, c.vocab_size));
+}
 
-  const auto logits = rows(scratch_.logits, wanted, c.vocab_size);
-  backend_->matmul(normed, output_ ? *output_ : *embedding_, nullptr, logits);
-  host_logits_.resize(static_cast<std::size_t>(wanted * c.vocab_size));
-  backend_->download(logits, Tensor::of(host_logits_.data(), DType::f32, {wanted, c.vocab_size}));
+std::span<const float> Model::forward(const StepInput& step) {
+  const auto wanted = static_cast<std::int64_t>(step.logit_rows.size());
+  reserve(backend_->padded_rows(static_cast<std::int64_t>(step.tokens.size())), backend_->padded_rows(wanted));
+  backend_->run_step({step.tokens, step.batch, step.logit_rows}, [&] { compute(step); });
+  if (wanted == 0) return {};
+  host_logits_.resize(static_cast<std::size_t>(wanted * config().vocab_size));
+  const Shape shape{wanted, config().vocab_size};
+  backend_->download(scratch_.logits.view(DType::f32, shape), Tensor::of(host_logits_.data(), DType::f32, shape));
   backend_->synchronize();
   return host_logits_;
+}
+
+namespace {
+
+/// A step for measuring: sequences of `context` tokens, the last `tokens` of each computed, all in the same few blocks.
+struct MeasuredStep {
+  std::vector<TokenId> tokens;
+  std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, block_ids, last_block_len, positions, rows;
+
+  MeasuredStep(std::int64_t sequences, std::int64_t context, std::int64_t each, std::int32_t block_size, std::int32_t num_blocks) {
+    const auto blocks = static_cast<std::int32_t>((context + block_size - 1) / block_size);
+    for (std::int64_t s = 0; s < sequences; ++s) {
+      for (std::int64_t p = context - each; p < context; ++p) positions.push_back(static_cast<std::int32_t>(p));
+      for (std::int32_t b = 0; b < blocks; ++b) block_ids.push_back(b % num_blocks);
+      q_indptr.push_back(static_cast<std::int32_t>(positions.size()));
+      block_indptr.push_back(static_cast<std::int32_t>(block_ids.size()));
+      last_block_len.push_back(static_cast<std::int32_t>(context) - (blocks - 1) * block_size);
+      rows.push_back(q_indptr.back() - 1);
+    }
+    tokens.assign(positions.size(), 0);
+  }
+  [[nodiscard]] StepInput input(std::int32_t block_size) const {
+    return {tokens, {block_size, q_indptr, block_indptr, block_ids, last_block_len, positions}, rows};
+  }
+};
+
+}  // namespace
+
+std::optional<std::size_t> Model::memory_for_kv(double share, std::int64_t tokens, std::int64_t sequences, std::int32_t block_size,
+                                                DType dtype) {
+  if (!backend_->memory()) return std::nullopt;
+  tokens = std::min(tokens, context_length());
+  const auto num_blocks = static_cast<std::int32_t>((tokens + block_size - 1) / block_size);
+  allocate_kv(num_blocks, block_size, dtype);
+  static_cast<void>(forward(MeasuredStep(1, tokens, tokens, block_size, num_blocks).input(block_size)));
+  static_cast<void>(forward(MeasuredStep(sequences, context_length(), 1, block_size, num_blocks).input(block_size)));
+  for (auto& layer : layers_) layer.kv = {};
+  const auto memory = backend_->memory();
+  const auto allowed = static_cast<std::size_t>(share * static_cast<double>(memory->total));
+  const std::size_t used = memory->total - memory->free;
+  return allowed > used ? allowed - used : 0;
 }
 
 }  // namespace fixpoint::engine

@@ -29,6 +29,11 @@ class Model final : public StepModel {
   [[nodiscard]] const ModelConfig& config() const { return file_.config(); }
   [[nodiscard]] const ModelFile& file() const { return file_; }
   [[nodiscard]] kernels::Backend& backend() { return *backend_; }
+  /// How much of the device's memory is left for keys and values, when the process is to use `share` of it: what is free after
+  /// the weights are loaded and the largest steps (a prompt of `tokens`; `sequences` decoded at full context) have run.
+  /// Unset where the backend works on the host's memory. Before allocate_kv; forgets what that allocated.
+  [[nodiscard]] std::optional<std::size_t> memory_for_kv(double share, std::int64_t tokens, std::int64_t sequences,
+                                                         std::int32_t block_size, kernels::DType dtype);
   /// Bytes of weights that one decode step reads.
   [[nodiscard]] std::int64_t weight_bytes_per_step() const;
 
@@ -76,6 +81,7 @@ class Model final : public StepModel {
   [[nodiscard]] std::unique_ptr<kernels::Weight> load_matrix(std::initializer_list<std::string> names);
   void load_layer(std::int64_t index);
   void reserve(std::int64_t tokens, std::int64_t logit_rows);
+  void compute(const StepInput& step);
   void attend(Layer& layer, const StepInput& step);
   void feed_forward(Layer& layer, const kernels::Tensor& normed, const kernels::Tensor& delta);
 

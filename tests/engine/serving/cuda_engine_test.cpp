@@ -1,0 +1,102 @@
+// The whole engine over the CUDA backend, on an emulated device.
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "engine/language_model.h"
+#include "kernels/cuda_backend.h"
+#include "tests/cuda_emulation/emulated_stream.h"
+#include "tests/engine/models/random_model.h"
+#include "tests/engine/models/temporary_directory.h"
+#include "tests/engine/serving/served.h"
+
+namespace fixpoint::engine {
+namespace {
+
+using testing::Collector;
+
+struct Case {
+  std::string name;
+  test_models::RandomModelSpec spec;
+  kernels::CudaProducts products;
+};
+
+class CudaEngineTest : public ::testing::TestWithParam<Case> {
+ protected:
+  [[nodiscard]] static std::unique_ptr<LanguageModel> load(const LanguageModelOptions& options) {
+    auto model = LanguageModel::load(options);
+    if (!model) throw std::runtime_error(model.error().message());
+    return std::move(*model);
+  }
+
+  [[nodiscard]] LanguageModelOptions options(const test_models::RandomModelSpec& spec) const {
+    LanguageModelOptions options;
+    options.path = directory_.path() / "model.gguf";
+    test_models::write_random_model(options.path, spec);
+    options.cpu.num_threads = 1;
+    options.engine = {.kv_memory_bytes = std::size_t{1} << 20U, .kv_dtype = kernels::DType::f32, .max_running = 4, .max_step_tokens = 24};
+    return options;
+  }
+
+  static std::vector<std::vector<TokenId>> answers(LanguageModel& model) {
+    std::vector<Collector> collectors(6);
+    std::vector<RequestHandle> handles;
+    for (std::size_t i = 0; i < collectors.size(); ++i) {
+      const auto prompt = testing::words(5 + 6 * static_cast<int>(i), i);
+      const Request request = i % 3 == 2 ? testing::sampled(prompt, 12, i) : testing::greedy(prompt, 12);
+      handles.push_back(std::move(*model.engine().submit(request, collectors[i].sink())));
+    }
+    std::vector<std::vector<TokenId>> tokens;
+    for (Collector& collector : collectors) {
+      const auto sample = collector.wait().samples[0];
+      EXPECT_EQ(sample.finish.error, "");
+      tokens.push_back(sample.tokens);
+    }
+    return tokens;
+  }
+
+  test_models::TemporaryDirectory directory_;
+};
+
+TEST_P(CudaEngineTest, GivesTheProcessorsTokens) {
+  LanguageModelOptions on = options(GetParam().spec);
+  const auto expected = answers(*load(on));
+  on.cuda = kernels::CudaOptions{.products = GetParam().products};
+  const auto model = load(on);
+  EXPECT_TRUE(model->backend_name().starts_with("cuda emulated")) << model->backend_name();
+  EXPECT_EQ(answers(*model), expected);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, CudaEngineTest,
+                         ::testing::Values(Case{"llama_exact", {.arch = Architecture::llama}, kernels::CudaProducts::exact},
+                                           Case{"qwen2_fastest", {.arch = Architecture::qwen2}, kernels::CudaProducts::fastest},
+                                           Case{"qwen3_exact", {.arch = Architecture::qwen3, .num_kv_heads = 1}, kernels::CudaProducts::exact}),
+                         [](const auto& tested) { return tested.param.name; });
+
+using CudaMemoryTest = CudaEngineTest;
+
+TEST_F(CudaMemoryTest, KeysAndValuesTakeWhatTheShareLeaves) {
+  constexpr std::size_t kMegabyte = std::size_t{1} << 20U;
+  LanguageModelOptions on = options({.arch = Architecture::llama, .num_layers = 1, .context = 2048});
+  on.cuda = kernels::CudaOptions{};
+  on.engine.kv_memory_bytes.reset();
+  on.engine.max_running = 24;
+  on.gpu_memory_share = 0.5;
+  cuda_emulation::set_device_bytes(20 * kMegabyte);
+  {
+    const auto model = load(on);
+    EXPECT_LE(cuda_emulation::allocated_bytes(), 10 * kMegabyte);
+    EXPECT_GE(cuda_emulation::allocated_bytes(), 9 * kMegabyte);
+    EXPECT_EQ(model->engine().generate(testing::greedy(testing::words(40, 1), 3))->samples[0].tokens.size(), 3U);
+    EXPECT_LE(cuda_emulation::allocated_bytes(), 10 * kMegabyte) << "serving needs no more than was measured";
+  }
+  on.gpu_memory_share = 0.05;
+  const auto too_little = LanguageModel::load(on);
+  ASSERT_FALSE(too_little);
+  EXPECT_NE(too_little.error().message().find("kv_memory"), std::string::npos) << too_little.error().message();
+  cuda_emulation::set_device_bytes(4096 * kMegabyte);
+}
+
+}  // namespace
+}  // namespace fixpoint::engine
