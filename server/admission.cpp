@@ -9,7 +9,7 @@ namespace {
 
 /// Time until a debt is paid off, in whole seconds, rounded up once.
 std::chrono::seconds until_paid(double debt, double per_minute) {
-  return std::chrono::seconds(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(debt * 60 / per_minute)), 1, 3600));
+  return std::chrono::seconds(std::clamp<std::int64_t>(static_cast<std::int64_t>(std::ceil(60 * debt / per_minute)), 1, 3600));
 }
 
 }  // namespace
