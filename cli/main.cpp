@@ -15,6 +15,7 @@ int main(int argc, char** argv) {
   add_escalations_command(app, run);
   add_serve_command(app, run);
   add_token_command(app, run);
+  add_acp_command(app, run);
   add_generate_command(app, run);
   add_model_command(app, run);
   add_bench_command(app, run);
