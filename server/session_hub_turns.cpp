@@ -120,7 +120,7 @@ SessionHub::Result<std::vector<SharedUpdate>> SessionHub::history(const Session&
         if (update->seq > after) missing.push_back(std::move(update));
       }
     }
-    base = projection.last_seq();
+    base = turn.sealed ? base + turn.updates : projection.last_seq();
   }
   return missing;
 }
