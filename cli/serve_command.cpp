@@ -9,6 +9,7 @@
 #include "cli/agent_workers.h"
 #include "cli/default_model.h"
 #include "cli/terminal.h"
+#include "server/acp_connection.h"
 #include "server/admission.h"
 #include "server/config.h"
 #include "server/event_log.h"
@@ -101,7 +102,7 @@ class LogFile {
 
 void say(const std::string& line) { std::fprintf(stderr, "fixpoint: %s\n", line.c_str()); }
 
-int run_server(const ServeOptions& options, server::Services& services) {
+int run_server(const ServeOptions& options, server::Services& services, server::AcpHub& acp) {
   server::ServerOptions with = options.server;
   with.handle_signals = true;
   with.drain_deadline = ms(options.drain_seconds);
@@ -109,7 +110,7 @@ int run_server(const ServeOptions& options, server::Services& services) {
   with.http.body_timeout = ms(options.body_seconds);
   with.http.idle_timeout = ms(options.idle_seconds);
   with.http.write_timeout = ms(options.write_seconds);
-  auto started = server::Server::start(with, services);
+  auto started = server::Server::start(with, services, &acp);
   if (!started) return fail(started.error());
   for (const std::string& address : (*started)->addresses()) say("listening on " + address);
   say(with.token_file.empty() ? "no token is asked for: only this machine can connect" : "tokens are read from " + with.token_file + " (SIGHUP reads again)");
@@ -157,7 +158,13 @@ int serve(ServeOptions options) {
     tracer = *std::move(started);
     services.tracer = tracer.get();
   }
-  const int code = run_server(options, services);
+  auto store = server::SessionStore::open((*workers)->conversations_file());
+  if (!store) return fail(store.error().detail);
+  server::SessionHub sessions(services, **store);
+  services.resume_session = [&sessions](const std::string& tenant, const std::string& session) { sessions.go_on(tenant, session); };
+  server::AcpHub acp(sessions, {.peer = {.version = FIXPOINT_VERSION}});
+  sessions.recover();
+  const int code = run_server(options, services, acp);
   (*workers)->finish();
   return code;
 }

@@ -7,6 +7,7 @@
 #include <list>
 #include <thread>
 
+#include "server/acp_connection.h"
 #include "server/detail/connection.h"
 #include "server/detail/listen.h"
 #include "server/event_log.h"
@@ -180,6 +181,7 @@ void Server::Impl::begin_drain() {
   if (draining) return;
   draining = true;
   services.draining = true;
+  if (shared.hub != nullptr) shared.hub->drain();  // clients resume at the next server
   services.log->write("drain", {{"connections", shared.connections.size()}});
   for (detail::Listening& it : listening) it.close();
   shared.connection_gone = [this] { check_done(); };

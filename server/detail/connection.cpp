@@ -4,6 +4,7 @@
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/beast/websocket.hpp>
 
+#include "server/acp_connection.h"
 #include "server/event_log.h"
 #include "server/metrics.h"
 
@@ -431,8 +432,14 @@ asio::awaitable<bool> Connection::stream(std::unique_ptr<Completion> completion)
 }
 
 asio::awaitable<void> Connection::upgrade() {
-  HttpResponse response = ApiError{.status = 501, .message = "this server has no agent sessions"}.response();
-  co_await refuse(std::move(response));
+  if (shared_->hub == nullptr) {
+    HttpResponse response = ApiError{.status = 501, .message = "this server has no agent sessions"}.response();
+    co_await refuse(std::move(response));
+    co_return;
+  }
+  note(101);
+  web_socket_.emplace(std::move(stream_));  // nothing is pending on it: the head was read whole
+  co_await run_acp_connection(*web_socket_, parser_->get(), request_->who, *shared_->hub);
 }
 
 }  // namespace fixpoint::server::detail
