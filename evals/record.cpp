@@ -126,6 +126,7 @@ tl::expected<Record, std::string> parse_record(std::string_view line) {
     if (json.contains("attempts")) {
       for (const Json& attempt : json.at("attempts")) out.attempts.push_back(attempt_in(attempt));
     }
+    if (out.best && *out.best >= out.attempts.size()) return tl::unexpected("best: there is no attempt " + std::to_string(*out.best));
     return out;
   } catch (const std::exception& error) {
     return tl::unexpected(std::string(error.what()));
