@@ -61,7 +61,7 @@ struct Task {
   std::string language = "python";
   std::string entry_point;           ///< the function that tests call; empty where the program is run as a whole
   std::string setup;                 ///< code put before assertions (imports, fixtures)
-  std::vector<ContextFile> context;  ///< shown to the model and laid beside the program
+  std::vector<ContextFile> context;  ///< shown to the model
   std::vector<Test> visible;         ///< decide the rounds and may be quoted to the model
   std::vector<Test> hidden;          ///< only score the end result
   int shown_tests = 3;               ///< how many given tests the first prompt quotes
