@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
+#include <cstdlib>
 #include <cstring>
 #include <utility>
 
@@ -150,7 +151,11 @@ void sweep_cgroups(const std::string& parent) {
     if (!entry_name.starts_with("fixpoint.")) continue;
     const std::size_t dot = entry_name.find('.', 9);
     if (dot == std::string::npos) continue;
-    if (start_time(entry_name.substr(9, dot - 9)) != entry_name.substr(dot + 1)) dead.push_back(parent + "/" + entry_name);
+    const std::string pid = entry_name.substr(9, dot - 9);
+    const std::string started = start_time(pid);
+    // What can't be read for a moment is not dead: another process's runs would be killed.
+    const bool gone = started.empty() ? ::kill(std::atoi(pid.c_str()), 0) != 0 && errno == ESRCH : started != entry_name.substr(dot + 1);
+    if (gone) dead.push_back(parent + "/" + entry_name);
   }
   ::closedir(listing);
   for (const std::string& directory : dead) {
