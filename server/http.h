@@ -60,7 +60,4 @@ struct Target {
 
 [[nodiscard]] std::string_view reason_phrase(int status);
 
-/// How deep brackets nest in a JSON text, without reading it.
-[[nodiscard]] int json_depth(std::string_view text);
-
 }  // namespace fixpoint::server

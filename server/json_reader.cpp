@@ -1,5 +1,6 @@
 #include "server/json_reader.h"
 
+#include "server/json_depth.h"
 #include "server/openai.h"
 
 namespace fixpoint::server {

@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "server/json_depth.h"
+
 namespace fixpoint::server::jsonrpc {
 namespace {
 
@@ -21,26 +23,6 @@ std::optional<Id> read_id(const Json& json) {
   }
   if (json.is_number_integer()) return Id{json.get<std::int64_t>()};
   return std::nullopt;
-}
-
-/// The deepest nesting, seen without building anything. Brackets within strings do not count.
-int depth_of(std::string_view text) {
-  int depth = 0, deepest = 0;
-  bool quoted = false;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const char c = text[i];
-    if (quoted) {
-      if (c == '\\') ++i;
-      if (c == '"') quoted = false;
-    } else if (c == '"') {
-      quoted = true;
-    } else if (c == '[' || c == '{') {
-      deepest = std::max(deepest, ++depth);
-    } else if (c == ']' || c == '}') {
-      --depth;
-    }
-  }
-  return deepest;
 }
 
 tl::unexpected<Refusal> refuse(int code, std::string message, Id id = {}, bool answer = true) {
@@ -71,7 +53,7 @@ tl::expected<Message, Refusal> parse(std::string_view text, const Limits& limits
   if (text.size() > limits.bytes) {
     return refuse(kInvalidRequest, "a message of " + std::to_string(text.size()) + " bytes; at most " + std::to_string(limits.bytes));
   }
-  if (depth_of(text) > limits.depth) {
+  if (json_depth(text) > limits.depth) {
     return refuse(kInvalidRequest, "nested deeper than " + std::to_string(limits.depth) + " levels");
   }
   Json json;

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "server/api.h"
+#include "server/json_depth.h"
 #include "server/tenancy.h"
 
 namespace fixpoint::server {

@@ -4,6 +4,7 @@
 
 #include "server/api.h"
 #include "server/http.h"
+#include "server/json_depth.h"
 #include "server/tokens.h"
 #include "server/trace.h"
 
