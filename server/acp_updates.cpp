@@ -263,10 +263,10 @@ void Projection::on(const agent::Ended& event) {
   std::string words = std::string(1, static_cast<char>(std::toupper(to_string(event.outcome)[0]))) + spaced(to_string(event.outcome)).substr(1);
   words += ": " + event.detail + ".";
   if (best != nullptr && best->judgement && event.outcome != agent::Outcome::solved) words += " The best program so far: " + verdict(*best->judgement) + ".";
-  const std::string message = id("end" + std::to_string(++notes_));
-  text(kMessage, message, words);
-  if (best != nullptr && !best->program.empty()) {
-    text(kMessage, message, "\n\n" + fenced(best->program, progress_.task.language) + "\n");
+  const bool has_program = best != nullptr && !best->program.empty();
+  if (has_program) words += "\n\n" + fenced(best->program, progress_.task.language) + "\n";
+  text(kMessage, id("end" + std::to_string(++notes_)), std::move(words));
+  if (has_program) {
     Json diff{{"type", "diff"}, {"path", file()}, {"newText", best->program}};
     if (!turn_.before.empty()) diff["oldText"] = turn_.before;
     body(jsonrpc::dump({{"sessionUpdate", "tool_call"},
