@@ -1,15 +1,13 @@
 #include "cli/agent_workers.h"
 
 #include <cstdlib>
-#include <fstream>
-#include <iostream>
-#include <iterator>
 #include <thread>
 
 #include "agent/local_generator.h"
 #include "agent/openai_generator.h"
 #include "agent/sandbox_checker.h"
 #include "agent/scripted_generator.h"
+#include "cli/checks.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 
@@ -52,15 +50,6 @@ bool is_address(const std::string& model) { return model.starts_with("http://") 
 
 }  // namespace
 
-tl::expected<std::string, std::string> read_input(const std::string& file) {
-  if (file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream in(file, std::ios::binary);
-  if (!in) return tl::unexpected("cannot read '" + file + "'");
-  std::string text((std::istreambuf_iterator<char>(in)), {});
-  if (in.bad()) return tl::unexpected("cannot read '" + file + "'");
-  return text;
-}
-
 void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("-m,--model", model, "a model file or folder, or a server: http://HOST:PORT/v1[#MODEL]");
   app.add_option("--script", script, "take the answers from this JSON file instead of a model (demonstrations, tests)");
@@ -71,7 +60,7 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("--webhook", webhook, "address that is told of hand-overs");
   app.add_option("--webhook-secret-file", webhook_secret_file, "file with the key that signs them (else FIXPOINT_WEBHOOK_SECRET)");
   app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
-  app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G");
+  app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
 }
 
 void WorkerOptions::add_journal_option(CLI::App& app) {

@@ -9,6 +9,7 @@
 #include "agent/journal.h"
 #include "agent/loop.h"
 #include "agent/webhook.h"
+#include "cli/input.h"
 #include "engine/language_model.h"
 #include "sandbox/sandbox.h"
 
@@ -68,9 +69,6 @@ class Workers {
   std::unique_ptr<agent::Journal> journal_;
   std::unique_ptr<agent::Webhook> webhook_;
 };
-
-/// The file, or stdin for "-".
-[[nodiscard]] tl::expected<std::string, std::string> read_input(const std::string& file);
 
 /// Stops a loop on SIGINT or SIGTERM while it lives.
 class InterruptStop {

@@ -1,3 +1,5 @@
+#include <unistd.h>
+
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
@@ -6,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/roofline.h"
@@ -149,7 +152,7 @@ std::vector<Row> measure(engine::LanguageModel& model, const BenchOptions& optio
     rows.push_back({"decode x" + std::to_string(n) + (options.shared_prompt ? " shared" : ""), {},
                     roof.decode(n, options.batch_prompt + options.batch_decode / 2, kv_bytes)});
   }
-  (void)bench.prefill(32);  // warm-up: pages of weights and buffers
+  (void)bench.prefill(static_cast<int>(std::min<std::int64_t>(32, model.engine().max_sequence_tokens() - 1)));  // warm-up: pages of weights and buffers
   // Repeats go round the rows, so that a disturbance does not fall on one row alone.
   for (int repeat = 0; repeat < options.repeats; ++repeat) {
     std::size_t row = 0;
@@ -174,14 +177,43 @@ void print_rows(const engine::LanguageModel& model, const kernels::MachineLimits
   }
 }
 
+/// Which option asks for a longer sequence than there is room for; nothing where all fit.
+std::optional<std::string> too_long(const BenchOptions& options, std::int64_t room) {
+  struct Length {
+    const char* option;
+    std::int64_t tokens;
+    bool wanted;
+  };
+  for (const auto& [option, tokens, wanted] : {Length{"--prefill", options.prefill + 1, options.prefill > 0},
+                                               Length{"--decode", options.decode + 1, options.decode > 0},
+                                               Length{"--batch-prompt with --batch-decode",
+                                                   std::int64_t{options.batch_prompt} + options.batch_decode, !options.batches.empty()}}) {
+    if (!wanted || tokens <= room) continue;
+    return std::string(option) + ": a sequence of " + std::to_string(tokens) + " tokens, but the context or the KV memory holds " +
+           std::to_string(room);
+  }
+  return std::nullopt;
+}
+
+/// Why rows may be above the limit, where one is.
+std::optional<std::string> note(const engine::LanguageModel& model, const std::vector<Row>& rows) {
+  if (std::none_of(rows.begin(), rows.end(), [](const Row& row) { return row.median() > row.limit; })) return std::nullopt;
+  const double weights = model.footprint().weight_bytes;
+  const auto cache = static_cast<double>(sysconf(_SC_LEVEL3_CACHE_SIZE));
+  if (cache > 0 && weights > cache) return "above 100 %: the machine was busier when its limit was measured than in the row";
+  return "above 100 %: the limit is that of memory, but the weights (" + human_bytes(weights) + ") fit the processor's caches";
+}
+
 int run_bench(const BenchOptions& options) {
   auto model = options.model.load();
   if (!model) return fail(model.error());
+  if (const auto error = too_long(options, (*model)->engine().max_sequence_tokens())) return wrong_usage(*error);
   const auto limits = kernels::measure_machine_limits(options.model.threads);
   const Roofline roof((*model)->footprint(), (*model)->main_dtype(), limits);
   const auto rows = measure(**model, options, roof);
   if (!options.print_json) {
     print_rows(**model, limits, rows);
+    if (const auto why = note(**model, rows)) std::printf("\n%s\n", why->c_str());
     return kSuccess;
   }
   json result{{"model", (*model)->config().name},
@@ -199,6 +231,7 @@ int run_bench(const BenchOptions& options) {
                               {"limit_tokens_per_s", row.limit},
                               {"of_limit", row.median() / row.limit}});
   }
+  if (const auto why = note(**model, rows)) result["note"] = *why;
   std::printf("%s\n", result.dump().c_str());
   return kSuccess;
 }
@@ -212,8 +245,8 @@ void add_bench_command(CLI::App& app, Run& run) {
   command->add_option("--prefill", options->prefill, "Prompt tokens of the prefill row (0: leave it out)")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
-  command->add_option("--decode", options->decode, "Tokens of the decode row (0: leave it out)")
-      ->check(CLI::Range(0, 1000000))
+  command->add_option("--decode", options->decode, "Tokens of the decode row, at least 2 (0: leave it out)")
+      ->check(zero_or_between(2, 1000000))
       ->capture_default_str();
   command->add_option("--batch", options->batches, "Sequences of the batched rows, comma separated")
       ->delimiter(',')
@@ -230,7 +263,9 @@ void add_bench_command(CLI::App& app, Run& run) {
       ->check(CLI::Range(1, 1000))
       ->capture_default_str();
   command->add_flag("--json", options->print_json, "Print one JSON object");
-  command->footer("Prompts are random tokens and never repeat, so nothing comes from the prefix cache.");
+  command->footer(
+      "Prompts are random tokens and never repeat, so nothing comes from the prefix cache.\n"
+      "Exit codes: 0 done, 1 failed, 2 wrong usage.");
   command->callback([options, &run] { run = [options] { return run_bench(*options); }; });
 }
 

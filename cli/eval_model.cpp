@@ -1,5 +1,7 @@
 #include "cli/eval_model.h"
 
+#include "cli/checks.h"
+
 #include <algorithm>
 #include <cstdio>
 
@@ -40,9 +42,9 @@ void EvalModelOptions::add_to(CLI::App& app) {
   app.add_option("--max-tokens", max_tokens, "tokens that a session may write in all")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--round-tokens", round_tokens, "tokens of one answer")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--timeout", timeout_seconds, "seconds a session")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--temperature", temperature, "of the first draft and of repairs")->check(CLI::Range(0.0, 2.0))->capture_default_str();
-  app.add_option("--branch-temperature", branch_temperature, "of further drafts and of branches")->check(CLI::Range(0.0, 2.0))->capture_default_str();
-  app.add_option("--seed", seed, "seed of all sampling")->capture_default_str();
+  app.add_option("--temperature", temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
+  app.add_option("--branch-temperature", branch_temperature, "of further drafts and of branches")->check(number_between(0, 2))->capture_default_str();
+  app.add_option("--seed", seed, "seed of all sampling")->check(seed_number())->capture_default_str();
 }
 
 tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& options, const evals::Benchmark& benchmark,

@@ -1,14 +1,16 @@
+#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <cstdio>
+#include <cstring>
 #include <deque>
-#include <fstream>
-#include <iostream>
-#include <iterator>
+#include <limits>
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/interrupt.h"
 #include "cli/model_options.h"
 #include "cli/terminal.h"
@@ -65,10 +67,7 @@ class OutputQueue {
 
 tl::expected<std::string, std::string> prompt_text(const GenerateOptions& options) {
   if (options.prompt_file.empty()) return options.prompt;
-  if (options.prompt_file == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream in(options.prompt_file, std::ios::binary);
-  if (!in) return tl::make_unexpected("cannot read '" + options.prompt_file + "'");
-  return std::string(std::istreambuf_iterator<char>(in), {});
+  return read_input(options.prompt_file);
 }
 
 tl::expected<std::vector<engine::TokenId>, std::string> prompt_tokens(const GenerateOptions& options,
@@ -141,7 +140,7 @@ tl::expected<engine::CompletedSample, std::string> stream(engine::LanguageModel&
     sample.tokens.insert(sample.tokens.end(), output->tokens.begin(), output->tokens.end());
     if (print_text) {
       std::fwrite(output->text.data(), 1, output->text.size(), stdout);
-      std::fflush(stdout);
+      if (std::fflush(stdout) != 0) return tl::make_unexpected(std::string("cannot write to standard output: ") + std::strerror(errno));
     }
     if (output->finish) {
       sample.finish = *output->finish;
@@ -194,20 +193,27 @@ void add_generate_command(CLI::App& app, Run& run) {
   command->add_option("-n,--max-tokens", options->max_tokens, "Most tokens to generate")
       ->check(CLI::Range(1, 10000000))
       ->capture_default_str();
-  command->add_flag("--chat", options->chat, "Put the prompt into the model's chat format");
-  command->add_option("--system", options->system, "System message (with --chat)");
+  auto* chat = command->add_flag("--chat", options->chat, "Put the prompt into the model's chat format");
+  command->add_option("--system", options->system, "System message")->needs(chat);
   command->add_flag("--special", options->control_tokens, "Let text such as <|im_end|> in the prompt become control tokens");
   command->add_option("--temp", options->temperature, "Temperature; 0 takes the likeliest token")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(number_between(0, 1000))
       ->capture_default_str();
-  command->add_option("--top-k", options->top_k, "Sample from the k likeliest tokens (0: all)")->capture_default_str();
-  command->add_option("--top-p", options->top_p, "Sample from the likeliest tokens that sum to p")->capture_default_str();
+  command->add_option("--top-k", options->top_k, "Sample from the k likeliest tokens (0: all)")
+      ->check(CLI::Range(0, std::numeric_limits<int>::max(), "COUNT"))
+      ->capture_default_str();
+  command->add_option("--top-p", options->top_p, "Sample from the likeliest tokens that sum to p")
+      ->check(number_above(0, 1))
+      ->capture_default_str();
   command->add_option("--min-p", options->min_p, "Drop tokens less than p times as likely as the likeliest")
+      ->check(number_between(0, 1))
       ->capture_default_str();
   command->add_option("--repeat-penalty", options->repetition_penalty, "Penalty for tokens that occurred (1: none)")
+      ->check(number_above(0, 100))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed: the same seed gives the same tokens");
-  command->add_option("--stop", options->stop, "End before this text; may be given several times");
+  command->add_option("--seed", options->seed, "Seed: the same seed gives the same tokens")->check(seed_number());
+  command->add_option("--stop", options->stop, "End before this text; may be given several times (at most 64)")
+      ->check(text_up_to(1024));
   command->add_flag("--ignore-eos", options->ignore_eos, "Go on past the model's end token");
   command->add_flag("--json", options->print_json,
                     "Print one JSON object as the last line: text, tokens, prompt_tokens, finish_reason, cached_tokens, "
@@ -217,6 +223,7 @@ void add_generate_command(CLI::App& app, Run& run) {
     if (command->count("--prompt") + command->count("--file") == 0) {
       throw CLI::RequiredError("--prompt or --file");
     }
+    if (options->stop.size() > 64) throw CLI::ValidationError("--stop", "at most 64 of them");
     run = [options] { return run_generate(*options); };
   });
 }

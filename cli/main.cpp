@@ -1,14 +1,53 @@
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
 #include <exception>
+#include <iostream>
+#include <string>
 
 #include "cli/commands.h"
 #include "cli/serve_command.h"
 #include "cli/terminal.h"
+#include "cli/usage.h"
+
+namespace {
+
+using namespace fixpoint::cli;
+
+constexpr const char* kFooter =
+    "Exit codes: 0 done, 1 failed or cancelled, 2 wrong usage, 3 handed over to a person (solve). 'sandbox run' has its own.\n"
+    "Examples:\n"
+    "  fixpoint solve task.md -m model.gguf          write a program, run its tests, repair it\n"
+    "  fixpoint generate -m model.gguf -p 'int main' continue a text\n"
+    "  fixpoint serve -m model.gguf                  for editors and programs\n"
+    "'fixpoint COMMAND --help' says more of each. Documentation: docs/cli.md and docs/ in the source tree.";
+
+/// `code`, or a failure where what the command printed did not reach its reader.
+int finish(int code) {
+  errno = 0;
+  std::cout.flush();
+  const bool lost = std::fflush(stdout) != 0 || std::ferror(stdout) != 0 || !std::cout;
+  if (!lost) return code;
+  if (code != kSuccess && code != kHandedOver) return code;  // has said why
+  const std::string reason = errno != 0 ? ": " + std::string(std::strerror(errno)) : std::string();
+  return fail("cannot write to standard output" + reason);
+}
+
+int run_command(const Run& run) {
+  try {
+    return run ? run() : kUsage;
+  } catch (const std::exception& error) {
+    return fail(error.what());
+  }
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
-  using namespace fixpoint::cli;
   CLI::App app{"Fixpoint writes programs, runs them in a sandbox, explains what went wrong and repairs them.", "fixpoint"};
   app.set_version_flag("--version", "fixpoint " FIXPOINT_VERSION);
   app.require_subcommand(1);
+  app.footer(kFooter);
   Run run;
   add_solve_command(app, run);
   add_sessions_command(app, run);
@@ -27,11 +66,9 @@ int main(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kSuccess : kUsage;
+    if (error.get_exit_code() == 0) return finish(app.exit(error));
+    std::fputs(usage_message(app, error).c_str(), stderr);
+    return kUsage;
   }
-  try {
-    return run ? run() : kUsage;
-  } catch (const std::exception& error) {
-    return fail(error.what());
-  }
+  return finish(run_command(run));
 }

@@ -3,6 +3,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "cli/roofline.h"
@@ -147,10 +148,7 @@ int run_info(const InfoOptions& options) {
   auto memory = static_cast<double>(engine::available_memory_bytes());
   if (!options.memory.empty()) {
     const auto bytes = parse_bytes(options.memory);
-    if (!bytes) {
-      fail("--memory: '" + options.memory + "' is no size such as 24G");
-      return kUsage;
-    }
+    if (!bytes) return wrong_usage("--memory: '" + options.memory + "' is no size such as 24G");
     memory = *bytes;
   }
   const auto info = info_json(*file, memory, kernels::measure_machine_limits(options.threads));
@@ -170,9 +168,10 @@ void add_model_command(CLI::App& app, Run& run) {
   auto* info = command->add_subcommand("info", "Architecture, sizes, users that fit, and this machine's limits for it");
   info->add_option("file", options->path, "GGUF file, or folder with safetensors")->required()->type_name("FILE");
   info->add_option("--memory", options->memory, "Memory to plan for, such as 24G (default: what is free now)")
-      ->type_name("BYTES");
+      ->check(byte_size());
   info->add_option("--threads", options->threads, "Threads to measure the limits with (0: all)")->check(CLI::Range(0, 1024));
   info->add_flag("--json", options->print_json, "Print one JSON object");
+  info->footer("Exit codes: 0 done, 1 the file cannot be read or is damaged (the reason is on stderr), 2 wrong usage.");
   info->callback([options, &run] { run = [options] { return run_info(*options); }; });
 }
 

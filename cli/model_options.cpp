@@ -5,9 +5,12 @@
 #include <cctype>
 #include <charconv>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <system_error>
 #include <utility>
+
+#include "cli/checks.h"
 
 namespace fixpoint::cli {
 namespace {
@@ -31,6 +34,30 @@ std::string chat_format_names() {
     names += (names.empty() ? "" : ", ") + std::string(engine::to_string(format));
   }
   return names;
+}
+
+CLI::Validator chat_format_name() {
+  return {[](std::string& text) {
+            return engine::parse_chat_format(text) ? std::string() : "unknown format '" + text + "'; known are " + chat_format_names();
+          },
+          "NAME"};
+}
+
+/// Whether the text is of a form that --device takes; not whether the machine has that device.
+bool is_device_name(const std::string& text) {
+  if (text == "cpu" || text == "cuda" || text == "auto") return true;
+  const char* end = text.data() + text.size();
+  int number = -1;
+  if (!text.starts_with("cuda:")) return false;
+  const auto parsed = std::from_chars(text.data() + 5, end, number);
+  return parsed.ec == std::errc() && parsed.ptr == end && number >= 0;
+}
+
+CLI::Validator device_name() {
+  return {[](std::string& text) {
+            return is_device_name(text) ? std::string() : "'" + text + "' is none of cpu, cuda, cuda:N, auto";
+          },
+          "DEVICE"};
 }
 
 }  // namespace
@@ -59,16 +86,9 @@ std::optional<double> parse_bytes(const std::string& text) {
 
 tl::expected<std::optional<kernels::CudaOptions>, std::string> parse_device(const std::string& text) {
   if (text == "cpu") return std::nullopt;
+  if (!is_device_name(text)) return tl::make_unexpected("--device: '" + text + "' is none of cpu, cuda, cuda:N, auto");
   kernels::CudaOptions options;
-  if (text.starts_with("cuda:")) {
-    const char* end = text.data() + text.size();
-    const auto parsed = std::from_chars(text.data() + 5, end, options.device);
-    if (parsed.ec != std::errc() || parsed.ptr != end || options.device < 0) {
-      return tl::make_unexpected("--device: '" + text + "' names no device; cpu, cuda, cuda:N or auto");
-    }
-  } else if (text != "cuda" && text != "auto") {
-    return tl::make_unexpected("--device: '" + text + "' is none of cpu, cuda, cuda:N, auto");
-  }
+  if (text.starts_with("cuda:")) options.device = std::stoi(text.substr(5));
   const kernels::CudaStatus status = kernels::cuda_status();
   if (static_cast<std::size_t>(options.device) < status.devices.size()) return options;
   if (text == "auto") return std::nullopt;
@@ -84,16 +104,17 @@ void ModelOptions::add_to(CLI::App& app) {
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
   app.add_option("--device", device, "Where the model runs: cpu, cuda, cuda:N, or auto (a CUDA device where there is one)")
+      ->check(device_name())
       ->capture_default_str();
   app.add_option("--gpu-memory-utilization", gpu_memory_utilization, "Share of the CUDA device's memory to use, keys and values included")
-      ->check(CLI::Range(0.05, 1.0))
+      ->check(number_between(0.05, 1))
       ->capture_default_str();
   app.add_option("--gpu-products", gpu_products,
                  "exact: tokens do not depend on what else is computed; fastest: cuBLASLt for many rows, where they may")
       ->check(CLI::IsMember({"exact", "fastest"}))
       ->capture_default_str();
   app.add_option("--kv-memory", kv_memory, "Memory for keys and values, such as 4G (default: half of what is free; on a GPU see --gpu-memory-utilization)")
-      ->type_name("BYTES");
+      ->check(byte_size());
   app.add_option("--kv-type", kv_type, "Type of keys and values")
       ->check(CLI::IsMember({"F32", "F16", "BF16"}, CLI::ignore_case))
       ->capture_default_str();
@@ -106,7 +127,7 @@ void ModelOptions::add_to(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--chat-template", chat_template,
                  "Chat format, where the file's own is not wanted or not known: " + chat_format_names())
-      ->type_name("NAME");
+      ->check(chat_format_name());
 }
 
 tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::load() const {

@@ -3,6 +3,7 @@
 
 #include "agent/loop.h"
 #include "cli/agent_workers.h"
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/default_model.h"
 #include "cli/solve_view.h"
@@ -103,8 +104,8 @@ void add_solve_command(CLI::App& app, Run& run) {
   command->add_option("--max-tokens", options->max_tokens, "tokens that models may write in all")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->check(CLI::PositiveNumber)->capture_default_str();
   command->add_option("--timeout", options->timeout_seconds, "seconds for everything")->check(CLI::PositiveNumber)->capture_default_str();
-  command->add_option("--temperature", options->temperature, "of the first draft and of repairs")->check(CLI::Range(0.0, 2.0))->capture_default_str();
-  command->add_option("--seed", options->seed, "seed of all sampling (drawn and recorded where not given)");
+  command->add_option("--temperature", options->temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
+  command->add_option("--seed", options->seed, "seed of all sampling (drawn and recorded where not given)")->check(seed_number());
   command->add_flag("--own-tests", options->own_tests, "where there are no tests, let the model write some");
   command->add_flag("--json", options->json, "print one event a line");
   options->workers.add_model_options(*command);

@@ -34,4 +34,9 @@ int fail(std::string_view message) {
   return kFailure;
 }
 
+int wrong_usage(std::string_view message) {
+  fail(message);
+  return kUsage;
+}
+
 }  // namespace fixpoint::cli

@@ -14,5 +14,7 @@ namespace fixpoint::cli {
 
 /// Prints "fixpoint: MESSAGE" to stderr and returns kFailure.
 int fail(std::string_view message);
+/// Prints the same and returns kUsage.
+int wrong_usage(std::string_view message);
 
 }  // namespace fixpoint::cli

@@ -52,7 +52,7 @@ std::string spelling(const Tokenizer& tokenizer, TokenId id) { return tokenizer.
 int decode(const Tokenizer& tokenizer, const TokenizeOptions& options) {
   const auto ids = parse_ids(input_text(options.text), tokenizer.size());
   if (!ids) {
-    return fail("--decode needs ids from 0 to " + std::to_string(tokenizer.size() - 1) + ", with spaces or commas between");
+    return wrong_usage("--decode needs ids from 0 to " + std::to_string(tokenizer.size() - 1) + ", with spaces or commas between");
   }
   const std::string text = tokenizer.decode(*ids, options.special);
   if (options.print_json) {

@@ -1,0 +1,25 @@
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace fixpoint::cli {
+
+/// Checks of option values. CLI11 puts the option's name before what they say, and main turns it into exit code 2.
+/// All of them refuse what is no number (NaN too) and what has other text after the number.
+
+/// A number in [low, high].
+[[nodiscard]] CLI::Validator number_between(double low, double high);
+/// A number in (low, high].
+[[nodiscard]] CLI::Validator number_above(double low, double high);
+/// A whole number from 0 to 2^64 - 1, in decimal digits.
+[[nodiscard]] CLI::Validator seed_number();
+/// A whole number in [low, high], or 0.
+[[nodiscard]] CLI::Validator zero_or_between(std::int64_t low, std::int64_t high);
+/// A size such as 4G: see parse_bytes.
+[[nodiscard]] CLI::Validator byte_size();
+/// Text of 1 to `most` bytes.
+[[nodiscard]] CLI::Validator text_up_to(std::size_t most);
+
+}  // namespace fixpoint::cli
