@@ -80,7 +80,8 @@ std::optional<double> parse_bytes(const std::string& text) {
       unit.erase(0, 1);
     }
   }
-  if (!(unit.empty() || unit == "B" || unit == "iB") || value < 0) return std::nullopt;
+  // Written so that NaN fails.
+  if (!(unit.empty() || unit == "B" || unit == "iB") || !(value >= 0 && value < 0x1p63)) return std::nullopt;
   return value;
 }
 
@@ -163,7 +164,11 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
     }
   }
   auto model = engine::LanguageModel::load(options);
-  if (!model) return tl::make_unexpected(model.error().message());
+  if (!model) {
+    const engine::LoadError& error = model.error();
+    const bool of_option = !kv_memory.empty() && error.where == "kv_memory_bytes";
+    return tl::make_unexpected(of_option ? "--kv-memory: " + error.detail : error.message());
+  }
   return std::move(*model);
 }
 

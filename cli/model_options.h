@@ -33,7 +33,7 @@ struct ModelOptions {
 /// Error: a message for a person.
 [[nodiscard]] tl::expected<std::optional<kernels::CudaOptions>, std::string> parse_device(const std::string& text);
 
-/// "24G", "1.5GiB", "512M" or plain bytes; binary units.
+/// "24G", "1.5GiB", "512M" or plain bytes; binary units. Nothing for what is no size below 2^63.
 [[nodiscard]] std::optional<double> parse_bytes(const std::string& text);
 
 }  // namespace fixpoint::cli

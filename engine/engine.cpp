@@ -13,7 +13,7 @@
 #include "engine/detail/delivery.h"
 #include "engine/detail/engine_loop.h"
 #include "engine/detail/inbox.h"
-#include "engine/kv_cache.h"
+#include "engine/detail/kv_budget.h"
 #include "engine/sampler.h"
 
 namespace fixpoint::engine {
@@ -74,9 +74,7 @@ tl::expected<int, EngineError> num_blocks(const StepModel& model, const EngineOp
   const std::size_t bytes_per_block = model.kv_bytes_per_block(options.block_size, options.kv_dtype);
   const auto budget = options.kv_memory_bytes.value_or(
       static_cast<std::size_t>(static_cast<double>(available_memory_bytes()) * options.kv_memory_fraction));
-  const std::int64_t blocks_per_sequence = (model.context_length() + options.block_size - 1) / options.block_size;
-  const auto blocks = blocks_within(budget, bytes_per_block, blocks_per_sequence * options.max_running);
-  if (blocks) return *blocks;
+  if (const auto blocks = detail::blocks_of_budget(model, options, budget)) return *blocks;
   return tl::unexpected(EngineError{"kv_memory_bytes", std::to_string(budget) + " bytes do not hold one block of " +
                                                            std::to_string(bytes_per_block) + " bytes"});
 }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <utility>
 
+#include "engine/detail/kv_budget.h"
+
 namespace fixpoint::engine {
 namespace {
 
@@ -12,6 +14,19 @@ tl::expected<ChatFormat, std::string> chat_format_of(const ModelFile& file, std:
   if (chosen) return *chosen;
   if (!file.chat_template()) return tl::make_unexpected(std::string("the model file has no chat template"));
   return recognise_chat_format(*file.chat_template());
+}
+
+/// What is wrong with a KV budget that was asked for. Host memory is mapped without being reserved, so one beyond what there is
+/// would end the process later.
+std::optional<std::string> beyond_memory(Model& model, const EngineOptions& options) {
+  const bool in_range = options.block_size > 0 && options.max_running > 0;
+  const auto blocks = in_range ? detail::blocks_of_budget(model, options, *options.kv_memory_bytes) : std::nullopt;
+  if (!blocks) return std::nullopt;  // Engine::create says why
+  const std::size_t needed = static_cast<std::size_t>(*blocks) * model.kv_bytes_per_block(options.block_size, options.kv_dtype);
+  const auto device = model.backend().memory();
+  const std::size_t available = device ? device->free : available_memory_bytes();
+  if (available == 0 || needed <= available) return std::nullopt;
+  return "keys and values would take " + std::to_string(needed) + " bytes, but only " + std::to_string(available) + " are available";
 }
 
 }  // namespace
@@ -39,17 +54,17 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
   auto model = Model::load(std::move(*file), std::move(backend), options.progress);
   if (!model) return tl::make_unexpected(model.error());
   EngineOptions engine_options = options.engine;
-  if (!engine_options.kv_memory_bytes) {
+  const auto refused = [&](std::string where, std::string detail) {
+    return tl::make_unexpected(LoadError{LoadError::Kind::inconsistent, options.path.string(), std::move(where), std::move(detail)});
+  };
+  if (engine_options.kv_memory_bytes) {
+    if (auto wrong = beyond_memory(**model, engine_options)) return refused("kv_memory_bytes", std::move(*wrong));
+  } else {
     engine_options.kv_memory_bytes = (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, engine_options.max_running,
                                                              engine_options.block_size, engine_options.kv_dtype);
   }
   auto engine = Engine::create(std::move(*model), std::move(*tokenizer), engine_options);
-  if (!engine) {
-    return tl::make_unexpected(LoadError{.kind = LoadError::Kind::inconsistent,
-                                         .file = options.path.string(),
-                                         .where = engine.error().field,
-                                         .detail = engine.error().detail});
-  }
+  if (!engine) return refused(engine.error().field, engine.error().detail);
   result->engine_ = std::move(*engine);
   return result;
 }
