@@ -1,0 +1,117 @@
+#include <gmock/gmock.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+namespace fixpoint::cli_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Words = std::vector<std::string>;
+
+using ArgumentsTest = ProgramTest;
+
+TEST_F(ArgumentsTest, AWordThatIsNoCommandIsNamedBesideTheCommands) {
+  const Ran typo = run({"generat"});
+  EXPECT_EQ(typo.code, 2);
+  EXPECT_THAT(typo.err, AllOf(HasSubstr("'generat'"), HasSubstr("\n  generate "), HasSubstr("\n  solve ")));
+  const Ran option = run({"--bogus"});
+  EXPECT_EQ(option.code, 2);
+  EXPECT_THAT(option.err, AllOf(HasSubstr("'--bogus'"), HasSubstr("\n  generate ")));
+  const Ran bare = run({});
+  EXPECT_EQ(bare.code, 2);
+  EXPECT_THAT(bare.err, AllOf(HasSubstr("no command"), HasSubstr("\n  generate ")));
+  const Ran inner = run({"model", "inf"});
+  EXPECT_EQ(inner.code, 2);
+  EXPECT_THAT(inner.err, AllOf(HasSubstr("'inf'"), HasSubstr("\n  info ")));
+}
+
+TEST_F(ArgumentsTest, HelpTellsExitCodesExamplesAndTheDocumentation) {
+  const Ran top = run({"--help"});
+  EXPECT_EQ(top.code, 0);
+  EXPECT_THAT(top.out, AllOf(HasSubstr("Exit codes"), HasSubstr("fixpoint generate -m"), HasSubstr("docs/cli.md")));
+  for (const Words& command : {Words{"generate"}, {"model", "info"}, {"bench"}}) {
+    Words words = command;
+    words.push_back("--help");
+    const Ran help = run(words);
+    EXPECT_EQ(help.code, 0);
+    EXPECT_THAT(help.out, HasSubstr("Exit codes")) << command.back();
+  }
+}
+
+struct Wrong {
+  Words words;       ///< after the command and the model
+  std::string name;  ///< of the option, as the error must have it
+};
+
+TEST_F(ArgumentsTest, AValueThatAnOptionDoesNotTakeIsWrongUsageOfThatOption) {
+  const std::vector<Wrong> all{{{"--top-p", "2"}, "--top-p"},          {{"--top-p", "0"}, "--top-p"},
+                               {{"--min-p", "9"}, "--min-p"},          {{"--top-k", "-5"}, "--top-k"},
+                               {{"--temp", "nan"}, "--temp"},          {{"--temp", "-1"}, "--temp"},
+                               {{"--repeat-penalty", "0"}, "--repeat-penalty"},
+                               {{"--seed", "-1"}, "--seed"},           {{"--seed", "18446744073709551616"}, "--seed"},
+                               {{"--seed", "7x"}, "--seed"},           {{"--stop", ""}, "--stop"},
+                               {{"--system", "Be brief"}, "--system"}, {{"--chat-template", "foo"}, "--chat-template"},
+                               {{"--kv-memory", "abc"}, "--kv-memory"}, {{"--kv-memory", "nan"}, "--kv-memory"},
+                               {{"--kv-memory", "inf"}, "--kv-memory"}, {{"--kv-memory", "1e30"}, "--kv-memory"},
+                               {{"--device", "abacus"}, "--device"},   {{"--bogus"}, "--bogus"},
+                               {{"-n", "0"}, "--max-tokens"}};
+  for (const Wrong& wrong : all) {
+    Words words{"generate", "-m", model(), "-p", "x"};
+    words.insert(words.end(), wrong.words.begin(), wrong.words.end());
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << wrong.words.front() << " " << wrong.words.back();
+    EXPECT_THAT(ran.err, HasSubstr(wrong.name)) << wrong.words.back();
+    EXPECT_EQ(ran.out, "");
+  }
+}
+
+TEST_F(ArgumentsTest, AMissingModelOrPromptIsWrongUsage) {
+  EXPECT_EQ(run({"generate", "-p", "x"}).code, 2);
+  EXPECT_EQ(run({"generate", "-m", model()}).code, 2);
+  EXPECT_EQ(run({"model", "info"}).code, 2);
+}
+
+TEST_F(ArgumentsTest, AFileThatCannotBeReadIsNamed) {
+  const std::string folder = file("folder").string();
+  std::filesystem::create_directory(folder);
+  for (const std::string& prompt : {folder, file("absent").string()}) {
+    const Ran ran = with_model({"generate", "-f", prompt});
+    EXPECT_EQ(ran.code, 1);
+    EXPECT_THAT(ran.err, HasSubstr("'" + prompt + "'"));
+  }
+  const Ran absent = run({"model", "info", file("absent.gguf").string()});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, HasSubstr("absent.gguf"));
+}
+
+TEST_F(ArgumentsTest, OutputThatCannotBeWrittenIsAFailure) {
+  if (!std::filesystem::exists("/dev/full")) GTEST_SKIP() << "the system has no /dev/full";
+  for (const Words& words : {Words{"generate", "-p", "x", "-n", "4"}, {"generate", "-p", "x", "-n", "4", "--json"}, {"tokenize", "x"}}) {
+    const Ran ran = words.front() == "generate" ? with_model(words, "/dev/full") : run({"tokenize", "-m", model(), "x"}, "/dev/full");
+    EXPECT_EQ(ran.code, 1) << words.front() << words.back();
+    EXPECT_THAT(ran.err, HasSubstr("standard output")) << words.front() << words.back();
+  }
+  EXPECT_EQ(run({"--help"}, "/dev/full").code, 1);
+}
+
+TEST_F(ArgumentsTest, AKvBudgetBeyondTheMemoryThereIsIsRefusedWithBothFigures) {
+  const std::string path = file("long.gguf").string();
+  test_models::write_random_model(path, {.context = 1 << 29});
+  const Ran ran = run({"generate", "-m", path, "-p", "x", "--threads", "1", "--kv-memory", "4T"});
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, AllOf(HasSubstr("--kv-memory"), ::testing::ContainsRegex("[0-9]+ bytes, but only [0-9]+ are available")));
+}
+
+TEST_F(ArgumentsTest, BenchNamesTheOptionThatAsksForTooMuchOrTooLittle) {
+  EXPECT_EQ(run({"bench", "-m", model(), "--decode", "1"}).code, 2);
+  const Ran bench = with_model({"bench", "--prefill", "8192"});
+  EXPECT_EQ(bench.code, 2);
+  EXPECT_THAT(bench.err, AllOf(HasSubstr("--prefill"), HasSubstr("8193"), HasSubstr("512")));
+}
+
+}  // namespace
+}  // namespace fixpoint::cli_tests

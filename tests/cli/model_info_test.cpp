@@ -1,0 +1,54 @@
+#include <gmock/gmock.h>
+
+#include <string>
+
+#include "tests/cli/program.h"
+
+namespace fixpoint::cli_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using nlohmann::json;
+
+using ModelInfoTest = ProgramTest;
+
+TEST_F(ModelInfoTest, JsonTellsShapesTypesUsersAndLimits) {
+  const Ran ran = run({"model", "info", model(), "--memory", "1G", "--threads", "1", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json info = ran.json();
+  ASSERT_TRUE(info.is_object()) << ran.out;
+  EXPECT_EQ(info["format"], "GGUF v3");
+  EXPECT_EQ(info["config"]["architecture"], "llama");
+  EXPECT_EQ(info["config"]["layers"], 2);
+  EXPECT_EQ(info["config"]["vocab_size"], 384);
+  EXPECT_EQ(info["memory_bytes"], 1 << 30);
+  EXPECT_EQ(info["file_bytes"], std::filesystem::file_size(model()));
+  EXPECT_TRUE(info["types"].contains("F32"));
+  ASSERT_EQ(info["kv"].size(), 3U);
+  EXPECT_EQ(info["kv"][0]["bytes_per_token"], 2 * 2 * 2 * 16 * 2) << "keys and values, layers, KV heads, their size, F16";
+  for (const char* context : {"2048", "4096", "32768"}) EXPECT_GT(info["kv"][0]["users"][context].get<long long>(), 0) << context;
+  for (const char* phase : {"prefill", "decode"}) {
+    for (const char* key : {"flops_per_token", "bytes_per_token", "limit_tokens_per_s"}) {
+      EXPECT_GT(info[phase][key].get<double>(), 0.0) << phase << " " << key;
+    }
+  }
+}
+
+TEST_F(ModelInfoTest, TextSaysTheSameForAPerson) {
+  const Ran ran = run({"model", "info", model(), "--memory", "1G", "--threads", "1"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("llama, 2 layers"), HasSubstr("1.0 GiB"), HasSubstr("INT4"), HasSubstr("This machine: reads"), HasSubstr("prefill")));
+}
+
+TEST_F(ModelInfoTest, AFolderOfShardsIsAModelToo) {
+  const auto folder = file("folder");
+  test_models::write_random_model(folder, {.arch = engine::Architecture::qwen3, .format = test_models::ModelFormat::safetensors, .shards = 2});
+  const Ran ran = run({"model", "info", folder.string(), "--memory", "1G", "--threads", "1", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["format"], "safetensors, 2 shards");
+  EXPECT_EQ(ran.json()["config"]["architecture"], "qwen3");
+}
+
+}  // namespace
+}  // namespace fixpoint::cli_tests
