@@ -5,6 +5,7 @@
 
 #include "engine/detail/fail.h"
 #include "engine/detail/hf_config.h"
+#include "engine/detail/hf_index.h"
 #include "engine/detail/hf_names.h"
 #include "engine/detail/hf_tokenizer.h"
 #include "engine/detail/json_document.h"
@@ -21,28 +22,17 @@ namespace fs = std::filesystem;
 constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20;
 
-/// The files that the index names: plain names, so that a model reads nothing outside its directory.
+/// The one file with weights, or those that the index names.
 tl::expected<std::vector<fs::path>, LoadError> shards_of(const fs::path& directory) {
   std::error_code ignored;
   const auto index_path = directory / "model.safetensors.index.json";
   if (!fs::exists(index_path, ignored)) return std::vector{directory / "model.safetensors"};
   const auto index = read_json_object(index_path, kMostIndexBytes);
   if (!index) return tl::unexpected(index.error());
-  const auto map = index->find("weight_map");
-  if (map == index->end() || !map->is_object() || map->empty()) {
-    return fail(Kind::missing, index_path.string(), "field 'weight_map'", "is missing, empty or no object");
-  }
-  std::set<std::string> names;
-  for (const auto& [tensor, shard] : map->items()) {
-    const auto* name = shard.is_string() ? &shard.get_ref<const std::string&>() : nullptr;
-    if (name == nullptr || name->empty() || name->find('/') != std::string::npos || name->starts_with('.') ||
-        name->find('\0') != std::string::npos) {
-      return fail(Kind::malformed, index_path.string(), "field 'weight_map'", "tensor " + shown(tensor) + " has no file name");
-    }
-    names.insert(*name);
-  }
+  const auto names = shard_names(*index, index_path.string());
+  if (!names) return tl::unexpected(names.error());
   std::vector<fs::path> out;
-  for (const auto& name : names) out.push_back(directory / name);
+  for (const auto& name : *names) out.push_back(directory / name);
   return out;
 }
 

@@ -103,6 +103,26 @@ std::optional<std::string> template_of(const Json& value) {
   return std::nullopt;
 }
 
+void add_stop_ids(const std::vector<std::int64_t>& ids, TokenizerSpec& spec) {
+  for (const auto id : ids) {
+    // Ids in the padding of the embedding are never sampled.
+    if (id < static_cast<std::int64_t>(spec.tokens.size()) &&
+        std::find(spec.stop_tokens.begin(), spec.stop_tokens.end(), id) == spec.stop_tokens.end()) {
+      spec.stop_tokens.push_back(static_cast<TokenId>(id));
+    }
+  }
+}
+
+tl::expected<std::string, LoadError> read_template_file(const std::filesystem::path& path) {
+  const auto mapped = MappedFile::open(path);
+  if (!mapped) return tl::unexpected(mapped.error());
+  const auto bytes = mapped->bytes();
+  if (bytes.size() > kMostTemplateBytes) return fail(Kind::malformed, path.string(), "size", "is too long for a chat template");
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+}  // namespace
+
 void read_tokenizer_config(const Json& config, TokenizerFile& out) {
   auto& spec = out.spec;
   if (const auto bos = named_token(member(config, "bos_token"), spec)) spec.bos = bos;
@@ -118,34 +138,11 @@ void read_tokenizer_config(const Json& config, TokenizerFile& out) {
   out.chat_template = template_of(member(config, "chat_template"));
 }
 
-void add_stop_ids(const std::vector<std::int64_t>& ids, TokenizerSpec& spec) {
-  for (const auto id : ids) {
-    // Ids in the padding of the embedding are never sampled.
-    if (id < static_cast<std::int64_t>(spec.tokens.size()) &&
-        std::find(spec.stop_tokens.begin(), spec.stop_tokens.end(), id) == spec.stop_tokens.end()) {
-      spec.stop_tokens.push_back(static_cast<TokenId>(id));
-    }
-  }
-}
-
-std::optional<LoadError> read_generation_config(const std::filesystem::path& path, TokenizerSpec& spec) {
-  const auto file = path.string();
-  const auto json = read_json_object(path, kMostConfigBytes);
-  if (!json) return json.error();
-  JsonFields fields(*json, file);
+std::optional<LoadError> read_generation_config(const Json& config, const std::string& file, TokenizerSpec& spec) {
+  JsonFields fields(config, file);
   add_stop_ids(fields.integers("eos_token_id", 0, INT32_MAX), spec);
   return fields.error();
 }
-
-tl::expected<std::string, LoadError> read_template_file(const std::filesystem::path& path) {
-  const auto mapped = MappedFile::open(path);
-  if (!mapped) return tl::unexpected(mapped.error());
-  const auto bytes = mapped->bytes();
-  if (bytes.size() > kMostTemplateBytes) return fail(Kind::malformed, path.string(), "size", "is too long for a chat template");
-  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-}
-
-}  // namespace
 
 tl::expected<TokenizerSpec, LoadError> read_tokenizer_json(const Json& tokenizer, const std::string& file) {
   JsonFields fields(tokenizer, file);
@@ -189,7 +186,9 @@ tl::expected<TokenizerFile, LoadError> read_hf_tokenizer(const std::filesystem::
     add_stop_ids(config->eos_tokens, out.spec);
   }
   if (const auto beside = directory / "generation_config.json"; is_there(beside)) {
-    if (auto error = read_generation_config(beside, out.spec)) return tl::unexpected(std::move(*error));
+    const auto settings = read_json_object(beside, kMostConfigBytes);
+    if (!settings) return tl::unexpected(settings.error());
+    if (auto error = read_generation_config(*settings, beside.string(), out.spec)) return tl::unexpected(std::move(*error));
   }
   if (!out.spec.eos && !out.spec.stop_tokens.empty()) out.spec.eos = out.spec.stop_tokens.front();
   add_stop_tokens(out.spec);

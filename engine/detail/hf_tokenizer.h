@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <tl/expected.hpp>
 
@@ -13,6 +14,11 @@ namespace fixpoint::engine::detail {
 
 /// A tokenizer.json's vocabulary and rules, without what its neighbours say.
 [[nodiscard]] tl::expected<TokenizerSpec, LoadError> read_tokenizer_json(const Json& tokenizer, const std::string& file);
+
+/// What tokenizer_config.json adds to it: BOS, EOS, the chat template.
+void read_tokenizer_config(const Json& config, TokenizerFile& out);
+/// What generation_config.json adds: stop tokens.
+[[nodiscard]] std::optional<LoadError> read_generation_config(const Json& config, const std::string& file, TokenizerSpec& spec);
 
 /// tokenizer.json of a directory, with the files that may stand beside it: tokenizer_config.json (BOS, EOS, chat template),
 /// chat_template.jinja, generation_config.json (stop tokens). `config` is the directory's config.json, or null.
