@@ -74,7 +74,9 @@ json info_json(const engine::ModelFile& file, double memory_bytes, const kernels
   const auto kv_bytes = engine::kv_bytes_per_token(file.config(), engine::KvType::f16);
   json types = json::object();
   for (const auto& [name, share] : types_of(file)) types[name] = {{"tensors", share.tensors}, {"bytes", share.bytes}};
+  const auto& tokenizer = file.tokenizer_error();
   return {{"format", file.format()},
+          {"tokenizer", {{"supported", !tokenizer}, {"reason", tokenizer ? json(tokenizer->where + ": " + tokenizer->detail) : json()}}},
           {"file_bytes", file.file_bytes()},
           {"parameters", cost.parameters},
           {"config", config_json(file.config())},
@@ -111,6 +113,9 @@ void print_info(const json& info) {
               integer(c["head_dim"]), integer(c["kv_heads"]), integer(c["context_length"]));
   std::printf("  vocabulary     %lld%s\n", integer(c["vocab_size"]),
               c["tied_embeddings"].get<bool>() ? ", output tied to the embedding" : "");
+  if (!info["tokenizer"]["supported"].get<bool>()) {
+    std::printf("  tokenizer      not supported, so the model can't be run: %s\n", text(info["tokenizer"]["reason"]).c_str());
+  }
   std::printf("  parameters     %.1f M\n", number(info["parameters"]) / 1e6);
   std::printf("  file           %s, %s\n", text(info["format"]).c_str(), human_bytes(number(info["file_bytes"])).c_str());
   for (const auto& [name, share] : info["types"].items()) {
@@ -143,7 +148,7 @@ void print_info(const json& info) {
 }
 
 int run_info(const InfoOptions& options) {
-  auto file = engine::ModelFile::open(options.path);
+  auto file = engine::ModelFile::open(options.path, engine::UnsupportedTokenizer::leave_out);
   if (!file) return fail(file.error().message());
   auto memory = static_cast<double>(engine::available_memory_bytes());
   if (!options.memory.empty()) {

@@ -19,9 +19,9 @@ struct ModelFile::Impl {
   std::unordered_map<std::string_view, const kernels::Tensor*> by_name;
 };
 
-tl::expected<ModelFile, LoadError> ModelFile::open(const std::filesystem::path& path) {
+tl::expected<ModelFile, LoadError> ModelFile::open(const std::filesystem::path& path, UnsupportedTokenizer policy) {
   std::error_code ignored;
-  auto parts = std::filesystem::is_directory(path, ignored) ? detail::load_hf_model(path) : detail::load_gguf_model(path);
+  auto parts = std::filesystem::is_directory(path, ignored) ? detail::load_hf_model(path, policy) : detail::load_gguf_model(path, policy);
   if (!parts) return tl::unexpected(std::move(parts.error()));
   const auto rows = parts->config.vocab_size;
   const auto tokens = static_cast<std::int64_t>(parts->tokenizer.tokens.size());
@@ -42,6 +42,7 @@ ModelFile::~ModelFile() = default;
 
 const ModelConfig& ModelFile::config() const { return impl_->parts.config; }
 const TokenizerSpec& ModelFile::tokenizer() const { return impl_->parts.tokenizer; }
+const std::optional<LoadError>& ModelFile::tokenizer_error() const { return impl_->parts.tokenizer_error; }
 const std::optional<std::string>& ModelFile::chat_template() const { return impl_->parts.chat_template; }
 const std::vector<NamedTensor>& ModelFile::tensors() const { return impl_->parts.tensors; }
 std::string ModelFile::format() const { return impl_->parts.format; }
@@ -55,6 +56,18 @@ std::int64_t ModelFile::file_bytes() const {
   std::int64_t total = 0;
   for (const auto& file : impl_->parts.files) total += static_cast<std::int64_t>(file.bytes().size());
   return total;
+}
+
+std::optional<LoadError> detail::take_tokenizer(tl::expected<TokenizerFile, LoadError> tokenizer, UnsupportedTokenizer policy,
+                                                ModelParts& parts) {
+  if (tokenizer) {
+    parts.tokenizer = std::move(tokenizer->spec);
+    parts.chat_template = std::move(tokenizer->chat_template);
+    return std::nullopt;
+  }
+  if (policy == UnsupportedTokenizer::refuse || tokenizer.error().kind != LoadError::Kind::unsupported) return std::move(tokenizer.error());
+  parts.tokenizer_error = std::move(tokenizer.error());
+  return std::nullopt;
 }
 
 tl::expected<TokenizerFile, LoadError> read_tokenizer(const std::filesystem::path& path) {

@@ -22,12 +22,16 @@ struct NamedTensor {
   kernels::Tensor tensor;
 };
 
+/// What to do with a file whose only flaw is a tokenizer that is not supported.
+enum class UnsupportedTokenizer : std::uint8_t { refuse, leave_out };
+
 /// A model as files hold it: a GGUF file, or a directory with config.json, tokenizer.json and safetensors (sharded or
 /// not). Opening maps the files and checks everything that can be checked without reading weights: sizes, offsets,
 /// overlaps, the presence and shape of every tensor the architecture needs, the vocabulary against the embedding.
 class ModelFile {
  public:
-  [[nodiscard]] static tl::expected<ModelFile, LoadError> open(const std::filesystem::path& path);
+  [[nodiscard]] static tl::expected<ModelFile, LoadError> open(const std::filesystem::path& path,
+                                                               UnsupportedTokenizer policy = UnsupportedTokenizer::refuse);
 
   ModelFile(ModelFile&&) noexcept;
   ModelFile& operator=(ModelFile&&) noexcept;
@@ -35,6 +39,8 @@ class ModelFile {
 
   [[nodiscard]] const ModelConfig& config() const;
   [[nodiscard]] const TokenizerSpec& tokenizer() const;
+  /// Why `tokenizer` is empty, where it was left out.
+  [[nodiscard]] const std::optional<LoadError>& tokenizer_error() const;
   /// The file's own chat template (Jinja text), if it has one.
   [[nodiscard]] const std::optional<std::string>& chat_template() const;
   /// Every tensor the model uses, in the order it uses them, under GGUF names (safetensors names are translated). Vectors

@@ -23,7 +23,7 @@ std::vector<FoundTensor> tensors_of(const Gguf& gguf, std::span<const std::byte>
 
 }  // namespace
 
-tl::expected<ModelParts, LoadError> load_gguf_model(const std::filesystem::path& path) {
+tl::expected<ModelParts, LoadError> load_gguf_model(const std::filesystem::path& path, UnsupportedTokenizer policy) {
   const auto name = path.string();
   auto mapped = MappedFile::open(path);
   if (!mapped) return tl::unexpected(std::move(mapped.error()));
@@ -31,18 +31,15 @@ tl::expected<ModelParts, LoadError> load_gguf_model(const std::filesystem::path&
   if (!gguf) return tl::unexpected(gguf.error());
   auto config = read_gguf_config(*gguf, name);
   if (!config) return tl::unexpected(std::move(config.error()));
-  auto tokenizer = read_gguf_tokenizer(*gguf, name);
-  if (!tokenizer) return tl::unexpected(std::move(tokenizer.error()));
+  ModelParts parts;
+  if (auto error = take_tokenizer(read_gguf_tokenizer(*gguf, name), policy, parts)) return tl::unexpected(std::move(*error));
   auto bound = bind_tensors(tensors_of(*gguf, mapped->bytes(), name), {.file = name}, *config);
   if (!bound) return tl::unexpected(std::move(bound.error()));
-  ModelParts parts;
   parts.format = "GGUF v" + std::to_string(gguf->version);
   parts.files.push_back(std::move(*mapped));
   parts.converted = std::move(bound->converted);
   parts.tensors = std::move(bound->tensors);
   parts.config = std::move(*config);
-  parts.tokenizer = std::move(tokenizer->spec);
-  parts.chat_template = std::move(tokenizer->chat_template);
   return parts;
 }
 

@@ -67,14 +67,13 @@ tl::expected<HfConfig, LoadError> read_config(const fs::path& directory) {
 
 }  // namespace
 
-tl::expected<ModelParts, LoadError> load_hf_model(const fs::path& directory) {
+tl::expected<ModelParts, LoadError> load_hf_model(const fs::path& directory, UnsupportedTokenizer policy) {
   auto config = read_config(directory);
   if (!config) return tl::unexpected(std::move(config.error()));
-  auto tokenizer = read_hf_tokenizer(directory, &*config);
-  if (!tokenizer) return tl::unexpected(std::move(tokenizer.error()));
+  ModelParts parts;
+  if (auto error = take_tokenizer(read_hf_tokenizer(directory, &*config), policy, parts)) return tl::unexpected(std::move(*error));
   const auto shards = shards_of(directory);
   if (!shards) return tl::unexpected(shards.error());
-  ModelParts parts;
   std::vector<FoundTensor> found;
   std::set<std::string> seen;
   for (const auto& shard : *shards) {
@@ -90,8 +89,6 @@ tl::expected<ModelParts, LoadError> load_hf_model(const fs::path& directory) {
   parts.tensors = std::move(bound->tensors);
   parts.config = std::move(config->model);
   if (parts.config.name.empty()) parts.config.name = fs::weakly_canonical(directory).filename().string();
-  parts.tokenizer = std::move(tokenizer->spec);
-  parts.chat_template = std::move(tokenizer->chat_template);
   return parts;
 }
 

@@ -1,6 +1,8 @@
 #include <gmock/gmock.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "tests/cli/program.h"
 
@@ -48,6 +50,27 @@ TEST_F(ModelInfoTest, AFolderOfShardsIsAModelToo) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.json()["format"], "safetensors, 2 shards");
   EXPECT_EQ(ran.json()["config"]["architecture"], "qwen3");
+}
+
+// The figures are of the weights; only running the model needs its tokenizer.
+TEST_F(ModelInfoTest, AnUnsupportedTokenizerIsSaidBesideTheFigures) {
+  const std::string file_name = file("other.gguf").string();
+  for (const auto& [from, to, what] : {std::array{"qwen2", "qwen9", "tokenizer.ggml.pre"}, {"gpt2", "t5xx", "tokenizer.ggml.model"}}) {
+    std::string bytes = content_of(model());
+    const auto key = bytes.find(what);
+    ASSERT_NE(key, std::string::npos);
+    bytes.replace(bytes.find(from, key), std::string_view(from).size(), to);
+    write(file_name, bytes);
+    const Ran shown = run({"model", "info", file_name, "--memory", "1G", "--threads", "1", "--json"});
+    ASSERT_EQ(shown.code, 0) << shown.err;
+    EXPECT_EQ(shown.json()["config"]["layers"], 2);
+    EXPECT_EQ(shown.json()["tokenizer"]["supported"], false);
+    EXPECT_THAT(shown.json()["tokenizer"]["reason"].get<std::string>(), AllOf(HasSubstr(what), HasSubstr(to)));
+    EXPECT_THAT(run({"model", "info", file_name, "--threads", "1"}).out, AllOf(HasSubstr("2 layers"), HasSubstr("not supported")));
+    const Ran refused = run({"generate", "-m", file_name, "-p", "x"});
+    EXPECT_EQ(refused.code, 1);
+    EXPECT_THAT(refused.err, HasSubstr(what));
+  }
 }
 
 }  // namespace
