@@ -51,8 +51,10 @@ class ByteCursor {
   }
 
   /// The cursor's own place is what the error names.
-  void set_error(LoadError::Kind kind, std::string what) {
-    if (!error_) error_ = LoadError{kind, file_, at_offset(offset_), std::move(what)};
+  void set_error(LoadError::Kind kind, std::string what) { set_error_at(offset_, kind, std::move(what)); }
+  /// For what has been read already: `offset` is where it began.
+  void set_error_at(std::size_t offset, LoadError::Kind kind, std::string what) {
+    if (!error_) error_ = LoadError{kind, file_, at_offset(offset), std::move(what)};
   }
 
  private:

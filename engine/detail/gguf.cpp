@@ -126,17 +126,18 @@ GgufValue read_value(ByteCursor& in, std::string_view key) {
 }
 
 void read_header(ByteCursor& in, Gguf& out) {
+  constexpr std::size_t kMagicAt = 0, kVersionAt = 4;
   const auto magic = in.read<std::uint32_t>("the magic number");
   const auto version = in.read<std::uint32_t>("the version");
   if (!in.ok()) return;
   const std::uint32_t swapped = __builtin_bswap32(version);
   if (magic == kMagicSwapped || (magic == kMagic && version > 0xFFFF && swapped <= 0xFFFF)) {
-    in.set_error(Kind::unsupported, "the file is big-endian (GGUF v" + std::to_string(swapped) +
+    in.set_error_at(magic == kMagic ? kVersionAt : kMagicAt, Kind::unsupported, "the file is big-endian (GGUF v" + std::to_string(swapped) +
                                         "); only little-endian files can be read");
   } else if (magic != kMagic) {
-    in.set_error(Kind::malformed, "no GGUF file: it does not begin with 'GGUF'");
+    in.set_error_at(kMagicAt, Kind::malformed, "no GGUF file: it does not begin with 'GGUF'");
   } else if (version != 2 && version != 3) {
-    in.set_error(Kind::unsupported, "GGUF v" + std::to_string(version) + " is not supported (v2 and v3 are)");
+    in.set_error_at(kVersionAt, Kind::unsupported, "GGUF v" + std::to_string(version) + " is not supported (v2 and v3 are)");
   }
   out.version = version;
 }

@@ -89,8 +89,10 @@ TEST(GgufTest, NamesTheWrongMagicAndVersion) {
   auto bytes = small_file().bytes();
   patch(bytes, 4, std::uint32_t{1});
   EXPECT_THAT(error_of(bytes).message(), HasSubstr("GGUF v1 is not supported"));
+  EXPECT_EQ(error_of(bytes).where, "offset 4");
   patch(bytes, 0, std::uint32_t{0x04034B50});
   EXPECT_THAT(error_of(bytes).message(), HasSubstr("does not begin with 'GGUF'"));
+  EXPECT_EQ(error_of(bytes).where, "offset 0");
 }
 
 TEST(GgufTest, NamesABigEndianFile) {
@@ -99,6 +101,10 @@ TEST(GgufTest, NamesABigEndianFile) {
   const auto error = error_of(bytes);
   EXPECT_EQ(error.kind, Kind::unsupported);
   EXPECT_THAT(error.message(), HasSubstr("big-endian (GGUF v3)"));
+  EXPECT_EQ(error.where, "offset 4");
+  patch(bytes, 0, std::uint32_t{0x47475546});
+  EXPECT_THAT(error_of(bytes).message(), HasSubstr("big-endian (GGUF v3)"));
+  EXPECT_EQ(error_of(bytes).where, "offset 0");
 }
 
 TEST(GgufTest, AbsurdCountsAreRefusedBeforeAnythingIsAllocated) {
