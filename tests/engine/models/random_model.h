@@ -43,6 +43,7 @@ struct RandomModelSpec {
 
   ModelTokenizer tokenizer = ModelTokenizer::byte_level_bpe;
   std::uint64_t seed = 1;
+  bool silent_controls = false;  ///< the last three tokens' rows of the output are zero, so their logits are 0 and never the largest
   float gain = 1.0F;  ///< scale of the matrices, times 1/sqrt(fan in)
 };
 

@@ -94,6 +94,7 @@ void draw_layer(Draw& draw, const RandomModelSpec& s, std::int64_t layer) {
 }  // namespace
 
 std::vector<RandomTensor> random_tensors(const RandomModelSpec& s) {
+  constexpr std::int64_t kControls = 3;
   Draw draw(s);
   const auto embedding = s.embedding_type.value_or(s.type);
   const float std = 1.0F / std::sqrt(static_cast<float>(s.hidden));
@@ -101,7 +102,13 @@ std::vector<RandomTensor> random_tensors(const RandomModelSpec& s) {
   for (std::int64_t i = 0; i < s.num_layers; ++i) draw_layer(draw, s, i);
   draw.vector("output_norm.weight", "model.norm.weight", s.hidden, 1.0F, 0.1F);
   if (!s.tied) draw.matrix("output.weight", "lm_head.weight", s.vocab, s.hidden, embedding, std);
-  return draw.take();
+  auto tensors = draw.take();
+  if (s.silent_controls) {
+    auto& output = s.tied ? tensors.front() : tensors.back();
+    const auto end = output.values.begin() + (s.vocab - s.vocab_padding) * s.hidden;
+    std::fill(end - kControls * s.hidden, end, 0.0F);
+  }
+  return tensors;
 }
 
 void to_adjacent_pairs(std::vector<float>& values, std::int64_t cols, std::int64_t head_dim, std::int64_t rotary_dim) {

@@ -51,12 +51,14 @@ TEST_F(SteppedTest, DroppedInDecodeGivesItsBlocksBackWithinTwoSteps) {
   Collector stays, gone;
   const auto keep = served_->submit(greedy(words(4, 1), 30), stays.sink());
   auto drop = served_->submit(greedy(words(4, 2), 30), gone.sink());
-  gate_.run_to(5);
+  gate_.run_to(10);
   EXPECT_EQ(served_->stats().running, 2);
+  EXPECT_GE(served_->stats().blocks_held, 6) << "12 computed tokens each";
   *drop = RequestHandle();
   const auto outputs = gone.outputs();
-  gate_.run_to(7);
+  gate_.run_to(12);
   EXPECT_EQ(served_->stats().running, 1);
+  EXPECT_LE(served_->stats().blocks_held, 4) << "the other one's 14 tokens";
   EXPECT_EQ(gone.outputs(), outputs) << "no callback after the handle is gone";
   gate_.open();
   EXPECT_EQ(stays.wait().samples[0].tokens.size(), 30U);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <random>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "tests/engine/serving/served.h"
@@ -58,18 +60,8 @@ void expect_same(const Completion& a, const Completion& b, const std::string& wh
   }
 }
 
-/// Requests are answered alone by a fresh engine each, and then together, in another order, by an engine with random limits:
-/// block size, chunks, slots, and a memory that is too small for all of them.
-class ExactnessTest : public ::testing::TestWithParam<unsigned> {};
-
-TEST_P(ExactnessTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
-  std::mt19937 random(GetParam());
-  const auto requests = random_requests(random, 8);
-  std::vector<Completion> alone;
-  for (const Request& request : requests) {
-    const Served fresh = serve(100, {.block_size = 16});
-    alone.push_back(*fresh->generate(request));
-  }
+/// All of them at once, twice (cold and warm), by an engine whose limits `random` draws.
+void expect_same_together(const std::vector<Request>& requests, const std::vector<Completion>& alone, std::mt19937& random) {
   const int block_size = 1 + static_cast<int>(random() % 8);
   const int most = 56 + 12 + 16;  // tokens of the longest
   const Served served = serve(most / block_size + 1 + static_cast<int>(random() % 10),
@@ -96,7 +88,73 @@ TEST_P(ExactnessTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
   EXPECT_EQ(served->stats().watchdog_trips, 0U);
 }
 
+/// Requests are answered alone by a fresh engine each, and then together, in another order, by engines with random limits:
+/// block size, chunks, slots, and a memory that is too small for all of them.
+class ExactnessTest : public ::testing::TestWithParam<unsigned> {};
+
+TEST_P(ExactnessTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
+  std::mt19937 random(GetParam());
+  const auto requests = random_requests(random, 8);
+  std::vector<Completion> alone;
+  for (const Request& request : requests) {
+    const Served fresh = serve(100, {.block_size = 16});
+    alone.push_back(*fresh->generate(request));
+  }
+  for (int mix = 0; mix < 3; ++mix) ASSERT_NO_FATAL_FAILURE(expect_same_together(requests, alone, random)) << "mix " << mix;
+}
+
 INSTANTIATE_TEST_SUITE_P(Mixes, ExactnessTest, ::testing::Range(0U, 100U));
+
+/// A request with all that depends on what came before: a seed, and every penalty.
+Request penalised() {
+  Request request = sampled(words(9, 5), 18, 77);
+  request.sampling.top_k = 40;
+  request.sampling.repetition_penalty = 1.3F;
+  request.sampling.presence_penalty = 0.4F;
+  request.sampling.frequency_penalty = 0.6F;
+  request.sampling.logprobs = true;
+  return request;
+}
+
+TEST(ExactnessAtEachStepTest, ASeedAndPenaltiesSurvivePreemptionAtEveryStep) {
+  const Completion alone = *serve(100)->generate(penalised());
+  int preempted = 0;
+  for (int when = 1; when <= 19; ++when) {
+    testing::StepGate gate;
+    const Served served = serve(16, {.block_size = 4, .max_running = 1, .max_step_tokens = 8}, {.vocab = kVocabulary, .padding = 8},
+                                [&](testing::FakeModel& model) { gate.attach(model); });
+    Collector victim, urgent;
+    const auto first = served->submit(penalised(), victim.sink());
+    gate.run_to(when);
+    Request hurry = greedy(words(30, 6), 2);
+    hurry.priority = 10;
+    const auto second = served->submit(hurry, urgent.sink());
+    gate.open();
+    expect_same(victim.wait(), alone, "preempted in step " + std::to_string(when));
+    EXPECT_EQ(urgent.wait().samples[0].tokens, served.model->continue_greedily(words(30, 6), 2));
+    preempted += served->stats().preemptions > 0 ? 1 : 0;
+  }
+  EXPECT_GE(preempted, 17) << "all but the last steps";
+}
+
+TEST(UnseededTest, TenEqualRequestsInOneBatchDrawDifferently) {
+  testing::StepGate gate;
+  const Served served = serve(100, {.max_running = 10}, {.vocab = kVocabulary, .padding = 8},
+                              [&](testing::FakeModel& model) { gate.attach(model); });
+  Request request = sampled(words(6, 1), 12, 0);
+  request.sampling.seed.reset();
+  request.sampling.temperature = 1.0F;
+  std::vector<Collector> collectors(10);
+  std::vector<RequestHandle> handles;
+  for (Collector& collector : collectors) handles.push_back(std::move(*served->submit(request, collector.sink())));
+  gate.open();
+  std::set<std::vector<TokenId>> answers;
+  std::set<std::uint64_t> seeds;
+  for (Collector& collector : collectors) answers.insert(collector.wait().samples[0].tokens);
+  for (const RequestHandle& handle : handles) seeds.insert(handle.seed());
+  EXPECT_EQ(seeds.size(), 10U);
+  EXPECT_EQ(answers.size(), 10U);
+}
 
 }  // namespace
 }  // namespace fixpoint::engine

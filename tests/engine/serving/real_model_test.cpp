@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <future>
 #include <random>
 #include <string>
 #include <vector>
@@ -22,6 +23,22 @@ struct Case {
   kernels::DType kv = kernels::DType::f16;
   int block_size = 16;
 };
+
+/// Rows of whole 256-element blocks.
+test_models::RandomModelSpec wide(Architecture arch, kernels::DType type) {
+  return {.arch = arch, .num_layers = 1, .hidden = 256, .num_heads = 4, .num_kv_heads = 2, .head_dim = 64, .ffn = 256, .type = type};
+}
+
+/// Q4_K with Q6_K where it matters most, and Q5_0 where rows are no whole blocks.
+test_models::RandomModelSpec mixed() {
+  auto spec = wide(Architecture::qwen2, kernels::DType::q4_k);
+  spec.num_layers = 2;
+  spec.ffn = 96;
+  spec.embedding_type = kernels::DType::q8_0;
+  spec.down_type = kernels::DType::q6_k;
+  spec.fallback = kernels::DType::q5_0;
+  return spec;
+}
 
 /// The exactness property with real weights and kernels: what a request is answered does not depend on what is cached, on
 /// what shares its steps, on how its prompt is cut, or on being preempted. The block size is part of the question: the
@@ -99,13 +116,43 @@ TEST_P(RealModelTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
   EXPECT_GT(preemptions, 0U);
 }
 
+// Thirty-two sequences in one step: the widest products that a small machine computes, and every row of them as if alone.
+TEST_P(RealModelTest, ThirtyTwoInOneBatchAnswerAsAlone) {
+  constexpr std::size_t kRequests = 32;
+  constexpr int kTokens = 12;
+  const auto request = [](std::size_t i) {
+    const auto prompt = words(3 + static_cast<int>(i % 7), i + 100);
+    return i % 2 == 0 ? testing::greedy(prompt, kTokens) : testing::sampled(prompt, kTokens, i);
+  };
+  std::vector<std::vector<TokenId>> alone;
+  {
+    const auto model = load({.max_running = 1}, 1024, 1);
+    for (std::size_t i = 0; i < kRequests; ++i) alone.push_back(model->engine().generate(request(i))->samples[0].tokens);
+  }
+  const auto model = load({.max_running = 33, .max_step_tokens = 512}, 4096, 2);
+  // The first request's callback keeps the engine's thread until all others wait.
+  std::promise<void> all_wait;
+  const auto ready = all_wait.get_future().share();
+  const auto first = model->engine().submit(testing::greedy(words(2, 1), 1), [ready](const Output&) { ready.wait(); });
+  std::vector<Collector> collectors(kRequests);
+  std::vector<RequestHandle> handles;
+  for (std::size_t i = 0; i < kRequests; ++i) handles.push_back(std::move(*model->engine().submit(request(i), collectors[i].sink())));
+  all_wait.set_value();
+  for (std::size_t i = 0; i < kRequests; ++i) ASSERT_EQ(collectors[i].wait().samples[0].tokens, alone[i]) << "request " << i;
+  EXPECT_LE(model->engine().stats().steps, 1U + kTokens + 1U) << "all of them in each step";
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, RealModelTest,
     ::testing::Values(Case{"llama_f32", {.arch = Architecture::llama}, kernels::DType::f32},
                       Case{"llama_f32_blocks_of_4", {.arch = Architecture::llama}, kernels::DType::f16, 4},
                       Case{"qwen2_bf16", {.arch = Architecture::qwen2, .type = kernels::DType::bf16}, kernels::DType::bf16},
                       Case{"qwen3_q8_0", {.arch = Architecture::qwen3, .type = kernels::DType::q8_0}},
-                      Case{"llama_q4_0", {.arch = Architecture::llama, .num_kv_heads = 1, .type = kernels::DType::q4_0}}),
+                      Case{"llama_q4_0", {.arch = Architecture::llama, .num_kv_heads = 1, .type = kernels::DType::q4_0}},
+                      Case{"llama_f16", {.arch = Architecture::llama, .type = kernels::DType::f16}},
+                      Case{"llama_q4_k", wide(Architecture::llama, kernels::DType::q4_k)},
+                      Case{"qwen3_q6_k", wide(Architecture::qwen3, kernels::DType::q6_k)},
+                      Case{"qwen2_mixed_as_q4_k_m", mixed()}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace
