@@ -1,7 +1,7 @@
 # What every target shares, and one function for each kind of target:
 #   fixpoint_library(<folder> HEADERS … SOURCES … DEPENDS …)   static library fixpoint_<folder>, headers verified alone
 #   fixpoint_test(<name> SOURCES … DEPENDS … [DEFINITIONS …] [LABELS …] [CONCURRENT] [ENVIRONMENT …])
-#   fixpoint_fuzzer(<name> SOURCES … DEPENDS … [CORPUS dir])
+#   fixpoint_fuzzer(<name> SOURCES … DEPENDS … [CORPUS dir] [RUNS n] [REPLAYS n])
 
 add_library(fixpoint_flags INTERFACE)
 target_compile_options(fixpoint_flags INTERFACE
@@ -81,10 +81,26 @@ function(fixpoint_test name)
   set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${labels_file})
 endfunction()
 
-# A fuzzer runs over its seed corpus for a bounded number of inputs in the tests; by hand, run it as long as you like.
+# In the fuzz preset, a fuzzer: the tests run it for a bounded number of inputs; by hand, run it as long as you like. In all
+# other builds, <name>_replay: the same code on every file of the seed corpus and on REPLAYS mutations of them, the same each time.
 function(fixpoint_fuzzer name)
-  cmake_parse_arguments(arg "" "CORPUS;RUNS" "SOURCES;DEPENDS" ${ARGN})
+  cmake_parse_arguments(arg "" "CORPUS;RUNS;REPLAYS" "SOURCES;DEPENDS" ${ARGN})
   if(NOT FUZZ)
+    if(SANITIZE MATCHES "thread")
+      return()
+    endif()
+    if(NOT arg_REPLAYS)
+      set(arg_REPLAYS 10000)
+    endif()
+    add_executable(${name}_replay ${arg_SOURCES})
+    target_compile_options(${name}_replay PRIVATE -O1)
+    target_link_libraries(${name}_replay PRIVATE fixpoint_flags fixpoint_replay ${arg_DEPENDS})
+    add_test(NAME ${name}_replay COMMAND ${name}_replay ${arg_REPLAYS} ${arg_CORPUS})
+    set_tests_properties(${name}_replay PROPERTIES LABELS unit TIMEOUT 120)
+    if(NOT TARGET tests_unit)
+      add_custom_target(tests_unit)
+    endif()
+    add_dependencies(tests_unit ${name}_replay)
     return()
   endif()
   if(NOT arg_RUNS)
