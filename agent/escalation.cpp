@@ -93,9 +93,10 @@ std::string shortage(const Amounts& left) {
   return "no repair rounds are left";
 }
 
-bool usable(const Rung& rung, const Progress& progress, const Amounts& left) {
+bool usable(int index, const Progress& progress, const Amounts& left) {
+  const Rung& rung = *rung_at(progress, index);
   if (rung.kind == RungKind::person) return true;
-  Amounts with_grant = left + rung.grant;
+  Amounts with_grant = left + grant_of(progress, index);
   with_grant.rounds = std::min(with_grant.rounds, kMaxRounds - progress.rounds_unattended);
   if (with_grant.rounds <= 0 || !positive(with_grant) || rung.attempts <= 0) return false;
   // More of the same does not help a loop that is not stuck but out of budget.
@@ -104,7 +105,7 @@ bool usable(const Rung& rung, const Progress& progress, const Amounts& left) {
 
 Step climb(const Progress& progress, const Amounts& left) {
   for (int next = progress.rung + 1; next < static_cast<int>(progress.options.ladder.size()); ++next) {
-    if (usable(*rung_at(progress, next), progress, left)) return Climb{next};
+    if (usable(next, progress, left)) return Climb{next};
   }
   const bool out = left.rounds <= 0 || !positive(left);
   return End{.outcome = out ? Outcome::budget_exhausted : Outcome::stuck,
@@ -246,6 +247,10 @@ Step next_step(const Progress& progress, const Amounts& budget_left) {
   }
   if (const Round* failed = failed_round(progress)) return after_failure(progress, *failed, left);
   return decide(progress, left);
+}
+
+Amounts grant_of(const Progress& progress, int rung) {
+  return rung > progress.highest_rung ? rung_at(progress, rung)->grant : Amounts{};
 }
 
 std::optional<StuckReason> detect_stuck(const Progress& progress) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tl/expected.hpp>
 #include <variant>
 #include <vector>
 
@@ -92,6 +93,13 @@ struct End {
   std::string detail;
 };
 using Step = std::variant<StartRound, Generate, Check, NoteStuck, Climb, End>;
+
+/// "branch:2,explainer:2+1,specialist:2+2,person": kinds in order, each with its attempts (1 where not said) and the rounds that it
+/// grants (none where not said). Error: what is wrong with which rung.
+[[nodiscard]] tl::expected<std::vector<Rung>, std::string> parse_ladder(std::string_view text);
+
+/// The budget that comes with a rung: nothing the second time.
+[[nodiscard]] Amounts grant_of(const Progress& progress, int rung);
 
 /// Pure: the same progress and the same budget give the same step.
 [[nodiscard]] Step next_step(const Progress& progress, const Amounts& left);

@@ -12,23 +12,12 @@ namespace fixpoint::agent {
 namespace {
 
 using detail::Fence;
+using detail::has_word;
+using detail::is_identifier_character;
 using detail::split_lines;
 using detail::trimmed;
 
 constexpr std::size_t kMaxProgramBytes = std::size_t{256} << 10;
-
-bool is_identifier_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
-
-/// Whether `word` stands in `text` with no identifier character on either side.
-bool has_word(std::string_view text, std::string_view word) {
-  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
-    const bool before = at > 0 && is_identifier_character(text[at - 1]);
-    const std::size_t end = at + word.size();
-    const bool after = end < text.size() && is_identifier_character(text[end]);
-    if (!before && !after) return true;
-  }
-  return false;
-}
 
 bool is_blank(std::string_view line) { return line.find_first_not_of(" \t") == std::string_view::npos; }
 bool is_indented(std::string_view line) { return !line.empty() && (line.front() == ' ' || line.front() == '\t'); }
@@ -195,6 +184,21 @@ const Fence* choose(const std::vector<Fence>& fences, std::string_view language,
   return chosen;
 }
 
+/// A model that began without an opening mark still closes one. How much of `text` stands before such a lone mark, where that
+/// is the program; else nothing.
+std::optional<std::size_t> before_lone_mark(std::string_view text, const std::vector<Fence>& fences, std::string_view language,
+                                            std::string_view entry_point) {
+  if (fences.size() != 1 || fences[0].closed || !fences[0].info.empty()) return std::nullopt;
+  const std::string_view before = text.substr(0, fences[0].begin), after = fences[0].content;
+  if (trimmed(before).empty()) return std::nullopt;
+  if (trimmed(after).empty()) return fences[0].begin;
+  const auto is_program = [&](std::string_view code) {
+    return defines(code, language, entry_point) || find_unfenced(code, language).has_value() ||
+           (language == "python" && !entry_point.empty() && has_word(code, "return"));
+  };
+  return is_program(before) && !is_program(after) ? std::optional(fences[0].begin) : std::nullopt;
+}
+
 std::string words_around(std::string_view text, std::size_t begin, std::size_t end) {
   constexpr std::size_t kMaxBytes = 8'192;
   std::string_view words = trimmed(text.substr(0, begin));
@@ -216,9 +220,15 @@ Extracted finish(Extracted found, std::string_view language, std::string_view en
 
 Extracted extract(std::string_view raw, std::string_view language, std::string_view entry_point, std::string_view header) {
   if (raw.starts_with("\xEF\xBB\xBF")) raw.remove_prefix(3);
-  const std::string text = detail::unix_lines(raw.substr(0, kMaxProgramBytes * 2));
+  std::string text = detail::unix_lines(raw.substr(0, kMaxProgramBytes * 2));
   if (trimmed(text).empty()) return {};
-  const std::vector<Fence> fences = detail::find_fences(text);
+  std::vector<Fence> fences = detail::find_fences(text);
+  std::string remark;  // behind a program that only its end marks
+  if (const auto end = before_lone_mark(text, fences, language, entry_point)) {
+    remark = words_around(fences[0].content, 0, 0);
+    text.resize(*end);
+    fences.clear();
+  }
   if (const Fence* fence = choose(fences, language, entry_point)) {
     const std::string info = fence_language(*fence);
     const bool other = !info.empty() && canonical_language(info) != language;
@@ -234,10 +244,10 @@ Extracted extract(std::string_view raw, std::string_view language, std::string_v
   if (const std::optional<Region> region = find_unfenced(text, language)) {
     return finish({.kind = ExtractKind::unfenced_code,
                    .program = tidy(std::string_view(text).substr(region->begin, region->end - region->begin), false),
-                   .explanation = words_around(text, region->begin, region->end)},
+                   .explanation = remark.empty() ? words_around(text, region->begin, region->end) : remark},
                   language, entry_point, header);
   }
-  return finish({.kind = ExtractKind::whole_text, .program = tidy(text, language == "python"), .explanation = {}}, language,
+  return finish({.kind = ExtractKind::whole_text, .program = tidy(text, language == "python"), .explanation = remark}, language,
                 entry_point, header);
 }
 

@@ -5,6 +5,7 @@
 #include "agent/detail/task_json.h"
 #include "agent/detail/utf8.h"
 #include "agent/diff.h"
+#include "agent/prompt.h"
 
 namespace fixpoint::agent {
 namespace {
@@ -58,6 +59,47 @@ Json amounts(const Amounts& it) {
   return {{"rounds", it.rounds}, {"tokens", it.tokens}, {"wall_ms", it.wall.count()}, {"sandbox_ms", it.sandbox.count()}};
 }
 
+constexpr std::size_t kTestBytes = 2'000;
+constexpr std::size_t kMaxTests = 50;
+
+/// The given tests and files, which the statement does not hold any more.
+std::string tests_text(const Task& task) {
+  std::string code, text;
+  const std::size_t shown = std::min(task.visible.size(), kMaxTests);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const TestBody& body = task.visible[i].body;
+    if (const auto* assertion = std::get_if<Assertion>(&body)) {
+      code += bounded(assertion->code, kTestBytes) + "\n";
+    } else if (const auto* stdio = std::get_if<StdioCase>(&body)) {
+      text += "Input:\n" + fenced("", bounded(stdio->input, kTestBytes)) + "Output:\n" + fenced("", bounded(stdio->output, kTestBytes));
+    } else if (const auto* check = std::get_if<CheckFunction>(&body)) {
+      text += fenced(task.language, bounded(check->code, 4 * kTestBytes));
+    } else {
+      const auto& file = std::get<TestFile>(body);
+      text += "`" + file.name + "`:\n" + fenced(task.language, bounded(file.content, 4 * kTestBytes));
+    }
+  }
+  if (!code.empty()) text = fenced(task.language, (task.setup.empty() ? "" : task.setup + "\n") + code) + text;
+  if (task.visible.size() > shown) text += "… and " + std::to_string(task.visible.size() - shown) + " more.\n";
+  if (!text.empty()) text = "## The tests\n\n" + text + "\n";
+  for (const ContextFile& file : task.context) text += "File `" + file.path + "`:\n" + fenced("", bounded(file.content, kTestBytes)) + "\n";
+  return text;
+}
+
+/// What the judge saw beside the verdict: a message, what was printed, the trace.
+std::string evidence(const Round& attempt) {
+  if (!attempt.judgement || attempt.passed()) return {};
+  const Judgement& judgement = *attempt.judgement;
+  std::string text;
+  if (!judgement.failures.empty()) text += failure_text(judgement.failures.front()) + "\n";
+  if (judgement.failures.empty() && !judgement.message.empty()) text += bounded(judgement.message, kTestBytes) + "\n";
+  if (!judgement.output.empty()) text += "printed:\n" + bounded(judgement.output, kTestBytes) + "\n";
+  for (const TraceLine& line : judgement.trace) {
+    text += "line " + std::to_string(line.line) + ": " + line.source + (line.effect.empty() ? "" : "  # " + line.effect) + "\n";
+  }
+  return text.empty() ? text : fenced("", text) + "\n";
+}
+
 }  // namespace
 
 const FailedTest* smallest_failure(const Progress& progress) {
@@ -73,8 +115,14 @@ const FailedTest* smallest_failure(const Progress& progress) {
 
 std::string handover_markdown(const Progress& progress) {
   std::string text = "# " + title(progress.task) + "\n\n";
-  if (progress.end) text += "Handed over: " + progress.end->detail + ".\n\n";
+  if (progress.end) {
+    text += progress.end->outcome == Outcome::handed_over ? "Handed over: " : "Ended: ";
+    text += progress.end->detail + ".\n\n";
+  }
   text += std::string(detail::trimmed(progress.task.statement)) + "\n\n";
+  text += "Language: " + language_title(progress.task.language);
+  if (!progress.task.entry_point.empty()) text += ". Function: `" + progress.task.entry_point + "`";
+  text += ".\n\n" + tests_text(progress.task);
   if (const Round* best = progress.best()) {
     text += "## The best program (attempt " + std::to_string(best->attempt) + ": " + verdict_line(*best) + ")\n\n";
     text += fenced(progress.task.language, best->program) + "\n";
@@ -95,6 +143,7 @@ std::string handover_markdown(const Progress& progress) {
     } else if (!attempt.program.empty() && predecessor(progress, attempt) == nullptr) {
       text += fenced(progress.task.language, attempt.program) + "\n";
     }
+    text += evidence(attempt);
   }
   text += "Spent: " + std::to_string(progress.spent.rounds) + " rounds, " + std::to_string(progress.spent.tokens) + " tokens, " +
           std::to_string(progress.spent.wall.count()) + " ms, of which " + std::to_string(progress.spent.sandbox.count()) +

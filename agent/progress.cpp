@@ -105,6 +105,7 @@ struct Fold {
   void operator()(const Stuck& event) const { at.stuck = event; }
   void operator()(const Climbed& event) const {
     at.rung = event.rung;
+    at.highest_rung = std::max(at.highest_rung, event.rung);
     at.rung_uses = 0;
     at.granted += event.grant;
     // A round in which nothing could be generated is over; one that only lacked budget goes on.
@@ -122,6 +123,9 @@ struct Fold {
   }
   void operator()(const HintGiven& event) const {
     back_from_person();
+    // With new words and rounds the model may get stuck anew, and be helped anew.
+    at.rung = -1;
+    at.rung_uses = 0;
     at.advice = event.text;
     at.adviser = Writer::person;
     at.granted += event.grant;

@@ -30,6 +30,7 @@ struct Progress {
 
   int rung = -1;                   ///< index in options.ladder; -1 before the first
   int rung_uses = 0;
+  int highest_rung = -1;           ///< what has been taken once gives no further budget
   std::optional<Stuck> stuck;      ///< noted, and not acted on yet
   std::string advice;              ///< an explainer's or a person's words for the next repair
   Writer adviser = Writer::explainer;

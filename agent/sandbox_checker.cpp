@@ -1,8 +1,10 @@
 #include "agent/sandbox_checker.h"
 
 #include <algorithm>
+#include <cctype>
 #include <optional>
 
+#include "agent/detail/fences.h"
 #include "agent/detail/utf8.h"
 #include "agent/prompt.h"
 #include "sandbox/check.h"
@@ -28,11 +30,22 @@ void append_line(std::string& text, std::string_view line) {
   text += line;
 }
 
-std::vector<Group> groups_of(const CheckRequest& request) {
+bool is_c(sandbox::Language language) { return language == sandbox::Language::c || language == sandbox::Language::cpp; }
+
+/// Assertions in C and C++ are statements of a main.
+std::string in_main(const Task& task, const std::string& assertions) {
+  std::string text = task.setup;
+  append_line(text, "int main(void) {");
+  append_line(text, assertions);
+  append_line(text, "return 0;\n}\n");
+  return text;
+}
+
+std::vector<Group> groups_of(const CheckRequest& request, sandbox::Language language) {
   Group printed{.check = sandbox::PrintedCheck{}}, asserts{.check = sandbox::TextCheck{}};
   auto& printed_tests = std::get<sandbox::PrintedCheck>(printed.check).tests;
   auto& assert_check = std::get<sandbox::TextCheck>(asserts.check);
-  assert_check.tests = request.task->setup;
+  if (!is_c(language)) assert_check.tests = request.task->setup;
   assert_check.entry_point = request.task->entry_point;
   std::vector<Group> others;
   for (std::size_t i = 0; i < request.tests.size(); ++i) {
@@ -40,6 +53,7 @@ std::vector<Group> groups_of(const CheckRequest& request) {
     const TestBody& body = request.tests[i].body;
     if (const auto* assertion = std::get_if<Assertion>(&body)) {
       append_line(assert_check.tests, assertion->code);
+      if (is_c(language) && !detail::trimmed(assertion->code).ends_with(';')) assert_check.tests += ';';
       asserts.indices.push_back(index);
     } else if (const auto* stdio = std::get_if<StdioCase>(&body)) {
       printed_tests.push_back({.input = stdio->input, .expected = stdio->output});
@@ -54,6 +68,7 @@ std::vector<Group> groups_of(const CheckRequest& request) {
       others.push_back(std::move(group));
     }
   }
+  if (is_c(language)) assert_check.tests = in_main(*request.task, assert_check.tests);
   std::vector<Group> groups;
   if (!asserts.indices.empty()) groups.push_back(std::move(asserts));
   std::move(others.begin(), others.end(), std::back_inserter(groups));
@@ -112,6 +127,38 @@ CheckStatus status_of(const sandbox::TestResult& failed, const sandbox::CheckRes
   return failed.outcome == TestOutcome::limit ? CheckStatus::time_limit : CheckStatus::runtime_error;
 }
 
+/// Assertions in C and C++ are one test to the sandbox, and run in order: those before the one that failed have passed.
+void spread(sandbox::CheckResult& result, const CheckRequest& request, const Group& group) {
+  if (result.tests.size() != 1 || group.indices.size() < 2) return;
+  sandbox::TestResult whole = std::move(result.tests.front());
+  result.tests.assign(group.indices.size(), {});
+  std::size_t failed = result.passed ? group.indices.size() : 0;
+  for (std::size_t i = 0; i < group.indices.size() && !result.passed; ++i) {
+    const auto* assertion = std::get_if<Assertion>(&request.tests[static_cast<std::size_t>(group.indices[i])].body);
+    if (assertion == nullptr) continue;
+    std::string_view code = detail::trimmed(assertion->code);
+    const std::size_t open = code.find('('), close = code.rfind(')');
+    if (open == std::string_view::npos || close == std::string_view::npos || close < open) continue;
+    std::string said = "Assertion `";
+    said.append(detail::trimmed(code.substr(open + 1, close - open - 1))).append("' failed");
+    if (whole.got.find(said) != std::string::npos) failed = i;
+  }
+  for (std::size_t i = 0; i < failed; ++i) result.tests[i].outcome = TestOutcome::passed;
+  if (failed < result.tests.size()) result.tests[failed] = std::move(whole);
+}
+
+/// Whether the box takes a file of this name: at most four plain components (sandbox/job.h), and not the program's own.
+bool fits_the_box(const std::string& path, const sandbox::Toolchain& tool) {
+  if (path == tool.source_name || path == tool.artefact || std::count(path.begin(), path.end(), '/') > 3) return false;
+  char before = '/';
+  for (const char c : path) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '_' || c == '-' || c == '/';
+    if (!plain || (before == '/' && (c == '-' || c == '/'))) return false;
+    before = c;
+  }
+  return before != '/';  // "." and ".." no task has
+}
+
 class SandboxChecker final : public Checker {
  public:
   SandboxChecker(sandbox::Sandbox& sandbox, const SandboxCheckerOptions& options) : sandbox_(&sandbox), options_(options) {}
@@ -119,11 +166,15 @@ class SandboxChecker final : public Checker {
   tl::expected<Judgement, CheckError> check(const CheckRequest& request, std::stop_token stop) override {
     const auto language = sandbox::parse_language(request.task->language);
     if (!language) return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no sandbox for " + request.task->language});
-    if (sandbox_->toolchains().find(*language) == nullptr) {
+    const sandbox::Toolchain* tool = sandbox_->toolchains().find(*language);
+    if (tool == nullptr) {
       return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no toolchain for " + request.task->language + " on this machine"});
     }
     const Clock::time_point start = Clock::now();
-    const sandbox::Program program{.language = *language, .source = request.program};
+    sandbox::Program program{.language = *language, .source = request.program};
+    for (const ContextFile& file : request.task->context) {
+      if (fits_the_box(file.path, *tool)) program.files.push_back({.path = file.path, .content = file.content});
+    }
     auto judged = request.tests.empty() ? load(request, program, stop) : judge(request, program, stop);
     if (judged) judged->elapsed = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(Clock::now() - start));
     return judged;
@@ -141,7 +192,7 @@ class SandboxChecker final : public Checker {
     sandbox::Job job{.language = program.language, .source = program.source};
     job.limits = limits(request.time_limit);
     job.overflow = sandbox::Overflow::discard;
-    for (const ContextFile& file : request.task->context) job.files.push_back({.path = file.path, .content = file.content});
+    job.files = program.files;
     const sandbox::Verdict verdict = sandbox_->run(job, std::move(stop));
     if (std::holds_alternative<sandbox::Cancelled>(verdict.outcome)) return tl::unexpected(CheckError{CheckError::Kind::cancelled, {}});
     if (is_infrastructure(verdict.outcome)) {
@@ -163,16 +214,17 @@ class SandboxChecker final : public Checker {
     const Clock::time_point deadline = Clock::now() + request.time_limit;
     Judgement judgement;
     std::optional<std::pair<Group, sandbox::TestResult>> first_failure;
-    for (Group& group : groups_of(request)) {
+    for (Group& group : groups_of(request, program.language)) {
       const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
       if (left.count() <= 0) {
         judgement.total += static_cast<int>(group.indices.size());
         if (judgement.status == CheckStatus::passed) judgement.status = CheckStatus::time_limit;
         continue;
       }
-      const sandbox::CheckResult result = sandbox::check(*sandbox_, program, group.check, check_options(group, left), stop);
+      sandbox::CheckResult result = sandbox::check(*sandbox_, program, group.check, check_options(group, left), stop);
       judgement.sandbox += std::chrono::ceil<milliseconds>(result.wall);
       if (auto error = failure_of(result, stop)) return tl::unexpected(*std::move(error));
+      if (is_c(program.language)) spread(result, request, group);
       take(request, result, group, judgement);
       const sandbox::TestResult* first = result.first_failure();
       if (first != nullptr && !first_failure) first_failure.emplace(group, *first);
@@ -244,7 +296,10 @@ class SandboxChecker final : public Checker {
     const bool printed = std::holds_alternative<sandbox::PrintedCheck>(group.check);
     (printed ? failed.input : failed.test) = shown(test.test);
     if (printed || test.test.find("==") == std::string::npos) failed.expected = shown(test.expected);
-    if (test.outcome != TestOutcome::wrong && test.message != "AssertionError") {
+    const bool has_words = !test.message.empty() && test.message != "AssertionError";
+    if (test.outcome == TestOutcome::wrong && test.got.empty() && test.expected.empty() && has_words) {
+      failed.error = shown(test.message.starts_with("AssertionError") ? test.message : "AssertionError: " + test.message);
+    } else if (test.outcome != TestOutcome::wrong && test.message != "AssertionError") {
       failed.error = shown(test.message.empty() ? std::string_view(sandbox::name(test.outcome)) : std::string_view(test.message));
       if (!test.frames.empty()) {
         const sandbox::SourceFrame& frame = test.frames.back();
@@ -259,19 +314,24 @@ class SandboxChecker final : public Checker {
     const auto left = std::chrono::ceil<milliseconds>(deadline - Clock::now());
     if (left < milliseconds(100) || failed.test.empty()) return;
     sandbox::TraceSubject subject;
+    sandbox::Program traced = program;
     if (std::holds_alternative<sandbox::PrintedCheck>(group.check)) {
       subject = sandbox::TracedRun{failed.test};
     } else if (program.language == sandbox::Language::python) {
       subject = sandbox::TracedStatement{group.calls_candidate ? named(failed.test, request.task->entry_point) : failed.test};
+    } else if (is_c(program.language) && failed.outcome == TestOutcome::crashed && failed.got.find("Assertion `") == std::string::npos) {
+      traced.source += "\n#include <assert.h>\n" + std::get<sandbox::TextCheck>(group.check).tests;
+      subject = sandbox::TracedRun{};
     } else {
-      return;  // other languages' traces start from a call or a run
+      return take_stack(failed.frames, failed.message, judgement);
     }
     sandbox::TraceOptions options{.limits = limits(std::min(left, milliseconds(10'000))),
                                   .first_steps = static_cast<std::size_t>(options_.trace_head) * 2,
                                   .last_steps = static_cast<std::size_t>(options_.trace_tail) * 2};
-    const sandbox::Trace trace = sandbox::trace(*sandbox_, program, subject, options, stop);
-    judgement.sandbox += std::chrono::ceil<milliseconds>(trace.verdict.usage.wall);
-    if (!trace.error.empty()) return;
+    const sandbox::Trace trace = sandbox::trace(*sandbox_, traced, subject, options, stop);
+    judgement.sandbox += std::chrono::ceil<milliseconds>(trace.verdict.usage.wall + trace.verdict.compile_usage.wall);
+    if (is_c(program.language)) return take_report(trace, request.program, judgement);
+    if (!trace.error.empty() || (trace.first.empty() && trace.last.empty())) return take_stack(failed.frames, failed.message, judgement);
     std::vector<TraceLine> lines = lines_of(trace.first);
     const std::size_t first = lines.size();
     for (TraceLine& line : lines_of(trace.last)) lines.push_back(std::move(line));
@@ -284,6 +344,36 @@ class SandboxChecker final : public Checker {
     judgement.trace_left_out = static_cast<std::int64_t>(skipped + lines.size() - keep_head - keep_tail);
     judgement.trace.assign(lines.begin(), lines.begin() + static_cast<std::ptrdiff_t>(keep_head));
     judgement.trace.insert(judgement.trace.end(), lines.end() - static_cast<std::ptrdiff_t>(keep_tail), lines.end());
+  }
+
+  /// Where there are no steps: the lines that the exception passed through, and what it was.
+  void take_stack(const std::vector<sandbox::SourceFrame>& frames, std::string_view message, Judgement& judgement) const {
+    const auto most = static_cast<std::ptrdiff_t>(options_.trace_head + options_.trace_tail);
+    const auto first = frames.size() > static_cast<std::size_t>(most) ? frames.end() - most : frames.begin();
+    judgement.trace_left_out = first - frames.begin();
+    for (auto frame = first; frame != frames.end(); ++frame) {
+      judgement.trace.push_back({.line = static_cast<int>(frame->line), .source = shown(detail::trimmed(frame->text))});
+    }
+    if (!judgement.trace.empty() && !message.empty()) judgement.trace.back().effect = "raises " + shown(message);
+  }
+
+  /// C and C++: the program's lines on the sanitizer's first stack, and what the sanitizer found there.
+  void take_report(const sandbox::Trace& trace, std::string_view source, Judgement& judgement) const {
+    const std::vector<std::string_view> lines = detail::split_lines(source);
+    std::vector<sandbox::SourceFrame> frames = trace.frames;
+    std::erase_if(frames, [&](const sandbox::SourceFrame& frame) { return frame.line < 1 || frame.line > static_cast<std::int64_t>(lines.size()); });
+    for (sandbox::SourceFrame& frame : frames) frame.text = std::string(lines[static_cast<std::size_t>(frame.line - 1)]);
+    take_stack(frames, {}, judgement);
+    std::string found;
+    for (const std::string_view line : detail::split_lines(trace.report)) {
+      const std::size_t at = std::min(line.find("AddressSanitizer: "), line.find("runtime error: "));
+      if (at == std::string_view::npos || line.starts_with("SUMMARY")) continue;
+      found = line.substr(at, line.find(" on address", at) - at);
+      break;
+    }
+    if (found.empty()) return;
+    if (judgement.trace.empty()) judgement.trace.emplace_back();
+    judgement.trace.back().effect = shown(found);
   }
 
   static std::string named(std::string test, const std::string& entry_point) {

@@ -91,7 +91,8 @@ struct TaskError {
 [[nodiscard]] tl::expected<std::vector<Test>, TaskError> parse_tests(std::string_view text, std::string_view file_name,
                                                                      std::string_view language, std::string* setup);
 
-/// Examples in the style of an interactive Python session (">>> f(1)" and the line after it), as assertions.
+/// Examples in the style of an interactive Python session (">>> f(1)" and the line after it), as assertions. An example that
+/// uses a name which another one assigns is none: it does not stand alone.
 [[nodiscard]] std::vector<Test> find_doctests(std::string_view statement);
 
 /// What must hold of every task: a statement, known test forms, relative paths, bounded sizes.

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cctype>
+#include <utility>
 
 #include "agent/detail/fences.h"
 #include "agent/detail/utf8.h"
@@ -51,7 +52,31 @@ std::string last_signature(std::string_view source) {
 
 bool defines_check(std::string_view text) { return text.find("def check(") != std::string_view::npos; }
 
+/// The names that an example's statement makes, for the examples behind it: "xs = [1]", "a, b = f()", "def g():".
+/// What an import names is most often the program itself.
+void add_bound_names(std::string_view statement, std::vector<std::string>& names) {
+  std::string_view targets;
+  if (statement.starts_with("def ") || statement.starts_with("class ")) {
+    targets = trimmed(statement.substr(statement.find(' ')));
+    targets = targets.substr(0, targets.find_first_of("(:"));
+  } else {
+    const std::size_t equals = statement.find('=');
+    if (equals == std::string_view::npos || statement.substr(equals).starts_with("==") || statement.find('(') < equals) return;
+    targets = statement.substr(0, equals);
+  }
+  std::string name;
+  for (const char c : std::string(targets) + ",") {
+    if (detail::is_identifier_character(c)) {
+      name += c;
+    } else if (!name.empty()) {
+      names.push_back(std::exchange(name, {}));
+    }
+  }
+}
+
 bool is_test_file(std::string_view text, std::string_view language) {
+  // In C and C++ assertions alone are statements, which stand in no file of their own.
+  if (language == "c" || language == "cpp") return text.find("main") != std::string_view::npos || text.find("assert") == std::string_view::npos;
   if (language != "python") return true;
   for (const std::string_view line : split_lines(text)) {
     if (line.starts_with("class ") || line.starts_with("def test") || line.starts_with("import unittest") ||
@@ -67,6 +92,10 @@ bool is_test_file(std::string_view text, std::string_view language) {
 std::vector<Test> find_doctests(std::string_view statement) {
   std::vector<Test> tests;
   const std::vector<std::string_view> lines = split_lines(statement);
+  std::vector<std::string> bound;  // by examples, and so unknown to a test that stands alone
+  for (const std::string_view raw : lines) {
+    if (trimmed(raw).starts_with(">>> ")) add_bound_names(trimmed(trimmed(raw).substr(4)), bound);
+  }
   for (std::size_t i = 0; i < lines.size(); ++i) {
     std::string_view line = trimmed(lines[i]);
     if (!line.starts_with(">>> ")) continue;
@@ -87,6 +116,7 @@ std::vector<Test> find_doctests(std::string_view statement) {
     // "x = f(1)" has no value; "f(a=1)" has one.
     const std::size_t equals = expression.find('=');
     if (equals != std::string::npos && equals < expression.find('(')) continue;
+    if (std::any_of(bound.begin(), bound.end(), [&](const std::string& name) { return detail::has_word(expression, name); })) continue;
     const bool address = want.starts_with("<");
     tests.push_back({Assertion{address ? "assert repr(" + expression + ") == '" + std::string(want) + "'"
                                        : "assert " + expression + " == " + std::string(want)},

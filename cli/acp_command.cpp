@@ -27,22 +27,24 @@ struct AcpOptions {
   double timeout_seconds = 600;
 };
 
-agent::LoopOptions loop_options(const AcpOptions& options) {
-  using agent::RungKind;
+agent::LoopOptions loop_options(const AcpOptions& options, std::vector<agent::Rung> ladder) {
   agent::LoopOptions loop;
   loop.task.rounds = options.rounds;
   loop.task.tokens = options.max_tokens;
   loop.task.wall = std::chrono::milliseconds(static_cast<std::int64_t>(options.timeout_seconds * 1000));
   loop.round.tokens = std::min(options.round_tokens, options.max_tokens);
   loop.drafts = options.drafts;
-  if (!options.workers.explainer.empty()) loop.ladder.push_back({.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}});
-  // The specialist is not a rung: the person at the editor is asked first.
-  loop.ladder.push_back({.kind = RungKind::person, .attempts = 1});
+  loop.ladder = std::move(ladder);
   return loop;
 }
 
 /// Everything in this process. The protocol has stdout for itself; people's words go to stderr.
 int run_here(AcpOptions options) {
+  const auto ladder = options.workers.rungs(false);  // the person at the editor is asked before a specialist
+  if (!ladder) {
+    std::fprintf(stderr, "fixpoint acp: %s\n", ladder.error().c_str());
+    return kUsage;
+  }
   if (!name_default_model(options.workers)) {
     std::fprintf(stderr, "fixpoint acp: no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1\n");
     return kUsage;
@@ -56,7 +58,7 @@ int run_here(AcpOptions options) {
   server::EventLog log(-1);
   server::Services services;
   services.agent = (*workers)->services();
-  services.loop = loop_options(options);
+  services.loop = loop_options(options, *ladder);
   services.admission = &admission;
   services.metrics = &metrics;
   services.log = &log;
@@ -93,6 +95,7 @@ void add_acp_command(CLI::App& app, Run& run) {
   command->add_option("--token-file", options->token_file, "file with the server's token (else FIXPOINT_TOKEN)");
   options->workers.add_model_options(*command);
   options->workers.add_journal_option(*command);
+  options->workers.add_ladder_option(*command);
   command->add_option("--rounds", options->rounds, "repair rounds, where the editor asks for nothing else")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   command->add_option("--drafts", options->drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
   command->add_option("--max-tokens", options->max_tokens, "tokens that models may write for a prompt")->check(CLI::PositiveNumber)->capture_default_str();

@@ -1,5 +1,6 @@
 #include "cli/agent_workers.h"
 
+#include <cstdio>
 #include <cstdlib>
 #include <thread>
 
@@ -56,22 +57,68 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("--specialist", specialist, "a model that takes over when this one is stuck");
   app.add_option("--explainer", explainer, "a model that explains failures when this one is stuck");
   app.add_option("--api-key-file", key_file, "file with the servers' key (else FIXPOINT_API_KEY or OPENAI_API_KEY)");
+  app.add_option("--specialist-key-file", specialist_key_file, "file with the specialist's key, where it is another");
+  app.add_option("--explainer-key-file", explainer_key_file, "file with the explainer's key, where it is another");
   app.add_option("--ca-file", ca_file, "further certificate authority for https");
-  app.add_option("--webhook", webhook, "address that is told of hand-overs");
-  app.add_option("--webhook-secret-file", webhook_secret_file, "file with the key that signs them (else FIXPOINT_WEBHOOK_SECRET)");
+  add_webhook_options(app);
   app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
   app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
 }
 
+void WorkerOptions::add_webhook_options(CLI::App& app) {
+  app.add_option("--webhook", webhook, "address that is told of hand-overs");
+  app.add_option("--webhook-secret-file", webhook_secret_file, "file with the key that signs them (else FIXPOINT_WEBHOOK_SECRET)");
+}
+
 void WorkerOptions::add_journal_option(CLI::App& app) {
-  app.add_option("--journal", journal, "file that sessions are recorded in (else FIXPOINT_JOURNAL)");
+  app.add_option("--journal", journal, "file that sessions are recorded in (else FIXPOINT_JOURNAL, else ~/.local/state/fixpoint/journal.db)");
+  app.add_flag("--journal-sync", journal_sync, "wait for the disk at every event: the record survives a power cut too");
+}
+
+void WorkerOptions::add_ladder_option(CLI::App& app) {
+  app.add_option("--ladder", ladder,
+                 "what is tried when rounds lead nowhere, in order: branch, explainer, specialist, person, each as KIND:ATTEMPTS+ROUNDS\n"
+                 "(else branch:2, explainer:2+1 and specialist:2+2 where there are such, person)");
+}
+
+tl::expected<std::vector<agent::Rung>, std::string> WorkerOptions::rungs(bool with_specialist) const {
+  std::string usual = "branch:2";
+  if (!explainer.empty()) usual += ",explainer:2+1";
+  if (!specialist.empty() && with_specialist) usual += ",specialist:2+2";
+  usual += ",person";
+  auto parsed = agent::parse_ladder(ladder.empty() ? usual : ladder);
+  if (!parsed) return tl::unexpected("--ladder: " + parsed.error());
+  for (const agent::Rung& rung : *parsed) {
+    if (rung.kind == agent::RungKind::specialist && specialist.empty()) return tl::unexpected(std::string("--ladder: a specialist, but no --specialist"));
+    if (rung.kind == agent::RungKind::explainer && explainer.empty()) return tl::unexpected(std::string("--ladder: an explainer, but no --explainer"));
+  }
+  return parsed;
+}
+
+std::string WorkerOptions::as_typed() const {
+  const auto quoted = [](const std::string& word) {
+    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=+,@%#";
+    if (word.find_first_not_of(kPlain) == std::string::npos && !word.starts_with('#')) return word;
+    std::string text = "'";
+    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return text + "'";
+  };
+  std::string text;
+  for (const auto& [name, value] : {std::pair<const char*, const std::string&>{"-m", model}, {"--script", script}, {"--specialist", specialist},
+                                    {"--explainer", explainer}, {"--api-key-file", key_file}, {"--specialist-key-file", specialist_key_file},
+                                    {"--explainer-key-file", explainer_key_file}, {"--ca-file", ca_file}, {"--journal", journal},
+                                    {"--webhook", webhook}, {"--webhook-secret-file", webhook_secret_file}}) {
+    if (!value.empty()) text.append(" ").append(name).append(" ").append(quoted(value));
+  }
+  return text;
 }
 
 tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model(const std::string& name,
+                                                                                 const std::string& key_file,
                                                                                  const WorkerOptions& options,
                                                                                  engine::LanguageModel** local) {
   if (is_address(name)) {
-    auto key = secret(options.key_file, {"FIXPOINT_API_KEY", "OPENAI_API_KEY"});
+    auto key = secret(key_file, {"FIXPOINT_API_KEY", "OPENAI_API_KEY"});
     if (!key) return tl::unexpected(key.error());
     return agent::make_openai_generator({.base_url = name, .key = *std::move(key), .ca_file = options.ca_file});
   }
@@ -94,7 +141,7 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
   const std::filesystem::path path = journal_path(options.journal);
   std::error_code ignored;
   if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  auto journal = agent::Journal::open(path);
+  auto journal = agent::Journal::open(path, {.sync_every_commit = options.journal_sync});
   if (!journal) return tl::unexpected(journal.error().detail);
   workers->journal_ = *std::move(journal);
   workers->journal_file_ = path;
@@ -107,6 +154,7 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
   if (!options.webhook.empty()) {
     auto key = secret(options.webhook_secret_file, {"FIXPOINT_WEBHOOK_SECRET"});
     if (!key) return tl::unexpected(key.error());
+    if (key->empty()) std::fprintf(stderr, "fixpoint: the webhook's messages are not signed: no --webhook-secret-file and no FIXPOINT_WEBHOOK_SECRET\n");
     workers->webhook_ = std::make_unique<agent::Webhook>(
         *workers->journal_, agent::WebhookOptions{.url = options.webhook, .secret = *std::move(key), .ca_file = options.ca_file});
   }
@@ -117,7 +165,7 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
     if (!answers) return tl::unexpected(options.script + ": " + answers.error());
     workers->model_ = agent::make_scripted_generator(*std::move(answers));
   } else if (!options.model.empty()) {
-    auto model = workers->open_model(options.model, options, &workers->local_.model);
+    auto model = workers->open_model(options.model, options.key_file, options, &workers->local_.model);
     if (!model) return tl::unexpected(model.error());
     workers->model_ = *std::move(model);
   } else if (needs == Needs::everything) {
@@ -127,13 +175,14 @@ tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerO
   }
   struct Other {
     const std::string& name;
+    const std::string& own_key_file;
     std::unique_ptr<agent::Generator>& slot;
     engine::LanguageModel** local;
   };
-  for (const Other& other : {Other{options.specialist, workers->specialist_, &workers->local_.specialist},
-                             Other{options.explainer, workers->explainer_, &workers->local_.explainer}}) {
+  for (const Other& other : {Other{options.specialist, options.specialist_key_file, workers->specialist_, &workers->local_.specialist},
+                             Other{options.explainer, options.explainer_key_file, workers->explainer_, &workers->local_.explainer}}) {
     if (other.name.empty()) continue;
-    auto model = workers->open_model(other.name, options, other.local);
+    auto model = workers->open_model(other.name, other.own_key_file.empty() ? options.key_file : other.own_key_file, options, other.local);
     if (!model) return tl::unexpected(model.error());
     other.slot = *std::move(model);
   }

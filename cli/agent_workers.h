@@ -22,15 +22,26 @@ struct WorkerOptions {
   std::string specialist;
   std::string explainer;
   std::string key_file;    ///< else the environment's FIXPOINT_API_KEY, then OPENAI_API_KEY
+  std::string specialist_key_file;  ///< else as for the model
+  std::string explainer_key_file;   ///< else as for the model
   std::string ca_file;
   std::string journal;     ///< else FIXPOINT_JOURNAL, else below the user's state folder
   std::string webhook;
   std::string webhook_secret_file;  ///< else the environment's FIXPOINT_WEBHOOK_SECRET
   std::string kv_memory;
   int threads = 0;
+  std::string ladder;
+  bool journal_sync = false;  ///< every event also survives a power cut
 
   void add_model_options(CLI::App& app);
   void add_journal_option(CLI::App& app);
+  void add_webhook_options(CLI::App& app);  ///< part of the model options
+  /// `--ladder`, for commands that begin sessions.
+  void add_ladder_option(CLI::App& app);
+  /// What was asked for; else branches, then whoever was named to help, then a person. Error: says what is wrong.
+  [[nodiscard]] tl::expected<std::vector<agent::Rung>, std::string> rungs(bool with_specialist = true) const;
+  /// The options above that another command needs to go on with the same session: " -m FILE --journal J".
+  [[nodiscard]] std::string as_typed() const;
 };
 
 /// Owns them. Destroyed in order: what uses something goes before it.
@@ -57,6 +68,7 @@ class Workers {
  private:
   Workers() = default;
   [[nodiscard]] tl::expected<std::unique_ptr<agent::Generator>, std::string> open_model(const std::string& name,
+                                                                                        const std::string& key_file,
                                                                                         const WorkerOptions& options,
                                                                                         engine::LanguageModel** local);
 

@@ -91,10 +91,12 @@ int claim(const EscalationsOptions& options) {
 }
 
 int go_on(Workers& workers, const std::string& session, const EscalationsOptions& options) {
+  auto before = workers.journal().events(session);
+  if (!before) return fail(before.error().detail);
   agent::Loop loop(workers.services());
   const int code = run_session(
       [&](std::stop_token stop, const agent::OnEvent& on_event) { return loop.resume(session, std::move(stop), on_event); },
-      {.json = options.json});
+      {.json = options.json, .before = *std::move(before), .resume_with = options.workers.as_typed()});
   workers.finish();
   return code;
 }
@@ -107,7 +109,7 @@ int hint(const EscalationsOptions& options) {
       options.id, {.by = person(options), .text = options.text, .grant = grant_of(options, options.rounds, options.tokens)});
   if (!row) return fail(row.error().detail);
   if (with_model) return go_on(**workers, row->session, options);
-  std::fprintf(stderr, "fixpoint: noted; goes on with: fixpoint sessions resume %s -m MODEL\n", row->session.c_str());
+  std::fprintf(stderr, "fixpoint: noted; goes on with: fixpoint sessions resume %s%s\n", row->session.c_str(), options.workers.as_typed().c_str());
   return kSuccess;
 }
 
@@ -162,9 +164,11 @@ void add_escalations_command(CLI::App& app, Run& run) {
   auto* submit_command = add("submit", "Hand in a program; it is run like any other.", submit, true);
   submit_command->add_option("FILE", options->file, "the program; - reads stdin")->required();
   add_by(submit_command);
+  options->workers.add_webhook_options(*submit_command);
   auto* decline_command = add("decline", "Say no.", decline, true);
   decline_command->add_option("REASON", options->text, "why")->required();
   add_by(decline_command);
+  options->workers.add_webhook_options(*decline_command);
 }
 
 }  // namespace fixpoint::cli

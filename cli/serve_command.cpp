@@ -63,8 +63,7 @@ void apply_config(CLI::App& command, const std::string& file) {
   }
 }
 
-agent::LoopOptions loop_options(const ServeOptions& options, const agent::FeedbackKinds& feedback) {
-  using agent::RungKind;
+agent::LoopOptions loop_options(const ServeOptions& options, const agent::FeedbackKinds& feedback, std::vector<agent::Rung> ladder) {
   agent::LoopOptions loop;
   loop.task.rounds = options.rounds;
   loop.task.tokens = options.max_tokens;
@@ -73,9 +72,7 @@ agent::LoopOptions loop_options(const ServeOptions& options, const agent::Feedba
   loop.drafts = options.drafts;
   loop.feedback = feedback;
   loop.own_tests = options.own_tests;
-  if (!options.workers.explainer.empty()) loop.ladder.push_back({.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}});
-  if (!options.workers.specialist.empty()) loop.ladder.push_back({.kind = RungKind::specialist, .attempts = 2, .grant = {.rounds = 2}});
-  loop.ladder.push_back({.kind = RungKind::person, .attempts = 1});
+  loop.ladder = std::move(ladder);
   return loop;
 }
 
@@ -123,6 +120,8 @@ int run_server(const ServeOptions& options, server::Services& services, server::
 int serve(ServeOptions options) {
   const auto feedback = agent::parse_feedback(options.feedback);
   if (!feedback) return usage("--feedback: " + feedback.error());
+  const auto ladder = options.workers.rungs();
+  if (!ladder) return usage(ladder.error());
   const LogFile file(options.log);
   if (file.bad()) return usage("--log: cannot write '" + options.log + "'");
   if (!name_default_model(options.workers)) {
@@ -139,7 +138,7 @@ int serve(ServeOptions options) {
   server::Services services;
   services.agent = (*workers)->services();
   services.agent_for = [&tenants](const std::string& tenant) { return tenants.services(tenant); };
-  services.loop = loop_options(options, *feedback);
+  services.loop = loop_options(options, *feedback, *ladder);
   services.max_running_sessions = options.max_running_sessions;
   services.model = local.model;
   services.model_id = !options.model_name.empty() ? options.model_name : local.model != nullptr ? local.model->config().name : services.agent.model->name();
@@ -210,6 +209,7 @@ void add_serve_command(CLI::App& app, Run& run) {
   command->add_option("--config", options->config, "JSON file for everything that a flag can say; flags win");
   options->workers.add_model_options(*command);
   options->workers.add_journal_option(*command);
+  options->workers.add_ladder_option(*command);
   add_network_options(*command, *options);
   add_loop_options(*command, *options);
   command->callback([options, &run, command] {

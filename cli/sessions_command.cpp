@@ -5,6 +5,7 @@
 #include "agent/replay.h"
 #include "cli/agent_workers.h"
 #include "cli/commands.h"
+#include "cli/default_model.h"
 #include "cli/solve_view.h"
 #include "cli/terminal.h"
 
@@ -39,9 +40,11 @@ json to_json(const agent::SessionRow& row) {
 int list(const SessionsOptions& options) {
   auto workers = Workers::start(options.workers, Workers::Needs::journal);
   if (!workers) return fail(workers.error());
-  const auto rows = (*workers)->journal().sessions(options.limit, options.after);
+  auto rows = (*workers)->journal().sessions(options.limit, options.after);
   if (!rows) return fail(rows.error().detail);
-  for (const agent::SessionRow& row : *rows) {
+  for (agent::SessionRow& row : *rows) {
+    // Whoever runs a session holds its lock, and loses it when it dies.
+    if (row.state == "running" && (*workers)->journal().lock(row.id)) row.state = "interrupted";
     if (options.json) {
       std::printf("%s\n", to_json(row).dump(-1, ' ', false, json::error_handler_t::replace).c_str());
     } else {
@@ -107,12 +110,17 @@ int replay(const SessionsOptions& options) {
 }
 
 int resume(const SessionsOptions& options) {
-  auto workers = Workers::start(options.workers, Workers::Needs::everything);
+  auto before = events_of(options);  // first: no model is loaded for a session that is not there
+  if (!before) return fail(before.error());
+  const std::string resume_with = options.workers.as_typed();
+  WorkerOptions named = options.workers;
+  (void)name_default_model(named);
+  auto workers = Workers::start(named, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
   agent::Loop loop((*workers)->services());
   const int code = run_session(
       [&](std::stop_token stop, const agent::OnEvent& on_event) { return loop.resume(options.id, std::move(stop), on_event); },
-      {.json = options.json});
+      {.json = options.json, .before = *std::move(before), .resume_with = resume_with});
   (*workers)->finish();
   return code;
 }

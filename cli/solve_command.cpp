@@ -53,8 +53,15 @@ tl::expected<agent::Task, std::string> read_task(const SolveOptions& options) {
   return *std::move(task);
 }
 
-agent::LoopOptions loop_options(const SolveOptions& options, const agent::FeedbackKinds& feedback) {
-  using agent::RungKind;
+/// Known before anything is spent: there is no sandbox for it, or no toolchain on this machine.
+std::optional<std::string> refuse_language(const std::string& name) {
+  const auto language = sandbox::parse_language(name);
+  if (!language) return "no sandbox for the language '" + name + "' (fixpoint doctor lists those there are)";
+  if (sandbox::find_toolchains().find(*language) == nullptr) return "no toolchain for " + name + " on this machine (fixpoint doctor says where it was looked for)";
+  return std::nullopt;
+}
+
+agent::LoopOptions loop_options(const SolveOptions& options, const agent::FeedbackKinds& feedback, std::vector<agent::Rung> ladder) {
   agent::LoopOptions loop;
   loop.task.rounds = options.rounds;
   loop.task.tokens = options.max_tokens;
@@ -65,26 +72,31 @@ agent::LoopOptions loop_options(const SolveOptions& options, const agent::Feedba
   loop.temperature = options.temperature;
   loop.seed = options.seed.value_or(std::random_device{}());
   loop.own_tests = options.own_tests;
-  if (!options.workers.explainer.empty()) loop.ladder.push_back({.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}});
-  if (!options.workers.specialist.empty()) loop.ladder.push_back({.kind = RungKind::specialist, .attempts = 2, .grant = {.rounds = 2}});
-  loop.ladder.push_back({.kind = RungKind::person, .attempts = 1});
+  loop.ladder = std::move(ladder);
   return loop;
 }
 
 int solve(SolveOptions options) {
   const auto feedback = agent::parse_feedback(options.feedback);
   if (!feedback) return usage("--feedback: " + feedback.error());
+  const auto ladder = options.workers.rungs();
+  if (!ladder) return usage(ladder.error());
   const auto task = read_task(options);
-  if (!task) return fail(task.error());
+  if (!task) return usage(task.error());
+  if (const auto refusal = refuse_language(task->language)) return usage(*refusal);
+  if (options.own_tests && (task->language != "python" || task->entry_point.empty() || !task->visible.empty())) {
+    std::fprintf(stderr, "fixpoint: --own-tests does nothing here: it is for Python tasks without tests whose function is named\n");
+  }
+  const std::string resume_with = options.workers.as_typed();
   if (!name_default_model(options.workers)) return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
   auto workers = Workers::start(options.workers, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
   agent::Loop loop((*workers)->services());
   const int code = run_session(
       [&](std::stop_token stop, const agent::OnEvent& on_event) {
-        return loop.run(*task, loop_options(options, *feedback), std::move(stop), on_event);
+        return loop.run(*task, loop_options(options, *feedback, *ladder), std::move(stop), on_event);
       },
-      {.json = options.json});
+      {.json = options.json, .before = {}, .resume_with = resume_with});
   (*workers)->finish();
   return code;
 }
@@ -110,6 +122,7 @@ void add_solve_command(CLI::App& app, Run& run) {
   command->add_flag("--json", options->json, "print one event a line");
   options->workers.add_model_options(*command);
   options->workers.add_journal_option(*command);
+  options->workers.add_ladder_option(*command);
   command->callback([options, &run] { run = [options] { return solve(*options); }; });
 }
 

@@ -61,6 +61,18 @@ void SolveView::show(const agent::Stamped& stamped) {
   std::fflush(stdout);
 }
 
+void SolveView::recall(const std::vector<agent::Stamped>& events) {
+  for (const agent::Stamped& stamped : events) progress_.apply(stamped.event);
+}
+
+std::string SolveView::best_so_far() const {
+  const agent::Round* best = progress_.best();
+  if (best == nullptr) return {};
+  std::string text = "best so far (attempt " + std::to_string(best->attempt);
+  if (best->judgement) text += ", " + verdict_text(*best->judgement);
+  return text + "):";
+}
+
 void SolveView::show(const agent::SessionStarted& event) {
   line(kDim, title(event.task) + " (" + event.task.language + ", " + plural(static_cast<std::int64_t>(event.task.visible.size()), "test") +
                  ") with " + event.model);
@@ -179,9 +191,8 @@ std::string summary(const agent::Ended& end) {
 int run_session(const RunSession& run, const ShowOptions& options) {
   const bool terminal = stdout_is_terminal() && !options.json;
   SolveView view(colours_on_stdout());
-  std::string session;
+  view.recall(options.before);
   const agent::OnEvent on_event = [&](const agent::Stamped& stamped) {
-    session = stamped.session;
     if (options.json) {
       std::printf("%s\n", to_json(stamped).c_str());
       std::fflush(stdout);
@@ -193,17 +204,19 @@ int run_session(const RunSession& run, const ShowOptions& options) {
   const auto result = run(interrupt.token(), on_event);
   if (!result) return fail(result.error().detail);
   const agent::Ended& end = result->end;
-  if (!options.json && !result->program.empty() && (!terminal || end.outcome == agent::Outcome::solved)) {
-    if (terminal) std::printf("\n");
+  if (!options.json && !result->program.empty()) {
+    if (terminal) std::printf("\n%s", end.outcome == agent::Outcome::solved ? "" : (view.best_so_far() + "\n\n").c_str());
     std::fwrite(result->program.data(), 1, result->program.size(), stdout);
     std::fflush(stdout);
   }
-  if (!terminal && end.outcome != agent::Outcome::solved) std::fprintf(stderr, "fixpoint: %s\n", summary(end).c_str());
+  const bool handed_over = end.outcome == agent::Outcome::handed_over;
+  if (!terminal && end.outcome != agent::Outcome::solved && !handed_over) std::fprintf(stderr, "fixpoint: %s\n", summary(end).c_str());
   if (end.outcome == agent::Outcome::cancelled || end.outcome == agent::Outcome::failed) {
-    std::fprintf(stderr, "fixpoint: goes on with: fixpoint sessions resume %s -m MODEL\n", result->session.c_str());
+    std::fprintf(stderr, "fixpoint: goes on with: fixpoint sessions resume %s%s\n", result->session.c_str(), options.resume_with.c_str());
   }
-  if (end.outcome == agent::Outcome::handed_over) {
-    std::fprintf(stderr, "fixpoint: handed over as %s: fixpoint escalations show %s\n", end.escalation.c_str(), end.escalation.c_str());
+  if (handed_over) {
+    const std::string said = terminal ? std::string("what a person needs") : summary(end);
+    std::fprintf(stderr, "fixpoint: %s: fixpoint escalations show %s\n", said.c_str(), end.escalation.c_str());
     return kHandedOver;
   }
   return end.outcome == agent::Outcome::solved ? kSuccess : kFailure;

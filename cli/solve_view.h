@@ -12,6 +12,10 @@ class SolveView {
  public:
   explicit SolveView(bool colours) : colours_(colours) {}
   void show(const agent::Stamped& stamped);
+  /// What was shown before, or elsewhere: a session that goes on announces only what is new.
+  void recall(const std::vector<agent::Stamped>& events);
+  /// The best program so far, in one line: what it is the best of.
+  [[nodiscard]] std::string best_so_far() const;
 
  private:
   void show(const agent::SessionStarted& event);
@@ -51,6 +55,8 @@ void show_session(const std::vector<agent::Stamped>& events, bool colours);
 /// Runs or resumes a session with the view that fits stdout (terminal, pipe, JSON lines). The exit code.
 struct ShowOptions {
   bool json = false;
+  std::vector<agent::Stamped> before;  ///< of a session that goes on: its record
+  std::string resume_with;             ///< the options that a resumption needs, as typed: " -m FILE"
 };
 using RunSession = std::function<tl::expected<agent::Result, agent::LoopError>(std::stop_token, const agent::OnEvent&)>;
 [[nodiscard]] int run_session(const RunSession& run, const ShowOptions& options);

@@ -27,6 +27,7 @@ enum class CheckLevel : std::uint8_t {
 struct Program {
   Language language = Language::python;
   std::string source;
+  std::vector<File> files = {};  // beside it in the working directory; the checks' own names win
 };
 
 struct PrintedTest {

@@ -80,6 +80,7 @@ Trace trace_python(Sandbox& sandbox, const Program& program, const TraceSubject&
   job.source = std::string(detail::drivers::python_driver()) + "\n" + std::string(detail::drivers::python_tracer()) + "\ntrace_main()\n";
   job.limits = options.limits;
   job.overflow = Overflow::discard;
+  detail::add_files(job, program);
   const auto* run = std::get_if<TracedRun>(&subject);
   const auto deadline = std::chrono::steady_clock::now() + options.limits.wall + std::chrono::seconds(2);
   Conversation line(sandbox, std::move(job), 4u << 20, std::move(stop));
@@ -171,6 +172,7 @@ Trace trace_native(Sandbox& sandbox, const Program& program, const TraceSubject&
     job.input = run->input;
     job.limits = options.limits;
     job.overflow = Overflow::discard;
+    detail::add_files(job, program);
   } else {
     trace.error = "no trace of a statement or call in this language";
     return trace;
@@ -268,6 +270,7 @@ Trace trace(Sandbox& sandbox, const Program& program, const TraceSubject& subjec
   }
   Job job{.language = program.language, .source = program.source, .input = run->input, .limits = options.limits};
   job.overflow = Overflow::discard;
+  detail::add_files(job, program);
   trace.verdict = sandbox.run(job, std::move(stop));
   trace.limit = detail::limit_of(trace.verdict.outcome);
   trace.report = ends_of(trace.verdict.standard_error.bytes, options.report_bytes);

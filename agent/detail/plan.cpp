@@ -96,7 +96,7 @@ std::vector<Event> read_answer(const Progress& progress, const Generated& genera
 
 Climbed climbed(const Progress& progress, const Climb& step, const Amounts& left) {
   const Rung& rung = progress.options.ladder[static_cast<std::size_t>(step.rung)];
-  return {.rung = step.rung, .kind = rung.kind, .grant = rung.grant, .left = left};
+  return {.rung = step.rung, .kind = rung.kind, .grant = grant_of(progress, step.rung), .left = left};
 }
 
 Ended ended(const Progress& progress, const End& step, const Amounts& left) {

@@ -315,7 +315,8 @@ Turn::Done Turn::perform(const End& step) {
   return commit(std::move(events));
 }
 
-/// Hidden tests decide nothing and cost the task nothing: they only say how good the end result is.
+/// Hidden tests decide nothing and cost the task nothing: they only say how good the end result is. They take no longer than a
+/// minute or one check, and no longer than the whole task might.
 Turn::Done Turn::score() {
   const Round* best = progress_.best();
   if (best == nullptr || progress_.task.hidden.empty()) return {};
@@ -323,7 +324,7 @@ Turn::Done Turn::score() {
   const CheckRequest request{.task = &progress_.task,
                              .program = best->program,
                              .tests = progress_.task.hidden,
-                             .time_limit = std::max(kScoreTime, progress_.options.round.sandbox)};
+                             .time_limit = std::min(std::max(kScoreTime, progress_.options.round.sandbox), progress_.options.task.wall)};
   tl::expected<Judgement, CheckError> judged = services_.checker->check(request, stop_);
   if (!judged) return {};
   std::vector<Event> events;

@@ -1,5 +1,7 @@
 #include "agent/detail/utf8.h"
 
+#include <cctype>
+
 #include <algorithm>
 #include <cstdint>
 
@@ -70,6 +72,18 @@ std::string_view trimmed(std::string_view text) {
   const auto first = text.find_first_not_of(kBlank);
   if (first == std::string_view::npos) return {};
   return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
+}
+
+bool is_identifier_character(char c) { return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_'; }
+
+bool has_word(std::string_view text, std::string_view word) {
+  for (auto at = text.find(word); at != std::string_view::npos; at = text.find(word, at + 1)) {
+    const bool before = at > 0 && is_identifier_character(text[at - 1]);
+    const std::size_t end = at + word.size();
+    const bool after = end < text.size() && is_identifier_character(text[end]);
+    if (!before && !after) return true;
+  }
+  return false;
 }
 
 }  // namespace fixpoint::agent::detail

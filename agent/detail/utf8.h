@@ -17,4 +17,9 @@ namespace fixpoint::agent::detail {
 /// Without white space at both ends.
 [[nodiscard]] std::string_view trimmed(std::string_view text);
 
+/// A letter, digit or "_" of ASCII.
+[[nodiscard]] bool is_identifier_character(char c);
+/// Whether `word` stands in `text` with no identifier character on either side.
+[[nodiscard]] bool has_word(std::string_view text, std::string_view word);
+
 }  // namespace fixpoint::agent::detail

@@ -62,13 +62,16 @@ int main(int argc, char** argv) {
     }
   }
   if (progress.ended) return 0;
-  Loop loop({.model = &model, .checker = &checker, .journal = journal->get()});
+  Loop loop({.model = &model, .specialist = &model, .explainer = &model, .checker = &checker, .journal = journal->get()});
   Task task{.statement = "Write `f(x)`. Give back seven.", .entry_point = "f"};
   task.visible = {{Assertion{"assert f(1) == 7"}}};
   LoopOptions options{.drafts = 3};
   options.task.rounds = 8;
   options.seed = std::strtoull(session.c_str(), nullptr, 10);
-  options.ladder = {{.kind = RungKind::branch, .attempts = 4}, {.kind = RungKind::person}};
+  options.ladder = {{.kind = RungKind::branch, .attempts = 4},
+                    {.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}},
+                    {.kind = RungKind::specialist, .attempts = 2, .grant = {.rounds = 1}},
+                    {.kind = RungKind::person}};
   const auto result = recorded ? loop.resume(session, {}, {}) : loop.run(task, options, {}, {}, session);
   if (!result) {
     std::fprintf(stderr, "%s\n", result.error().detail.c_str());

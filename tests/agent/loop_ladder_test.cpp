@@ -182,6 +182,37 @@ TEST_F(HandOverTest, AHintThatDoesNotHelpIsHandedOverAgain) {
   EXPECT_NE(result.end.escalation, handed.end.escalation);
 }
 
+TEST_F(HandOverTest, AfterAHintTheLadderHelpsAnewButGrantsNothingTwice) {
+  FunctionGenerator helper(always_one);
+  options.ladder = {{.kind = RungKind::branch, .attempts = 1}, {.kind = RungKind::specialist, .attempts = 1, .grant = {.rounds = 1}},
+                    {.kind = RungKind::person, .attempts = 1}};
+  const Result handed = run({.model = &model, .specialist = &helper});
+  ASSERT_EQ(handed.end.outcome, Outcome::handed_over);
+  ASSERT_TRUE(journal->give_hint(handed.end.escalation, {.by = "ada", .text = "think", .grant = {.rounds = 9, .tokens = 9'000}}).has_value());
+  events = {};
+  const Result result = resume({.model = &model, .specialist = &helper}, handed.session);
+  EXPECT_EQ(result.end.outcome, Outcome::handed_over);
+  const auto climbed = events.of<Climbed>();
+  ASSERT_EQ(climbed.size(), 3U);
+  EXPECT_EQ(climbed[0].kind, RungKind::branch);
+  EXPECT_EQ(climbed[1].kind, RungKind::specialist);
+  EXPECT_EQ(climbed[1].grant, Amounts{});
+}
+
+TEST(LadderTextTest, IsReadOrRefusedWithItsReason) {
+  const auto ladder = parse_ladder("branch:2,explainer:2+1,specialist:3+2,person");
+  ASSERT_TRUE(ladder.has_value()) << ladder.error();
+  const std::vector<Rung> expected{{.kind = RungKind::branch, .attempts = 2},
+                                   {.kind = RungKind::explainer, .attempts = 2, .grant = {.rounds = 1}},
+                                   {.kind = RungKind::specialist, .attempts = 3, .grant = {.rounds = 2}},
+                                   {.kind = RungKind::person, .attempts = 1}};
+  EXPECT_EQ(*ladder, expected);
+  EXPECT_TRUE(parse_ladder("")->empty());
+  for (const char* bad : {"boss", "branch:", "branch:0", "branch:x", "branch:2+", "branch:2+99", "person,branch", "branch,,person"}) {
+    EXPECT_FALSE(parse_ladder(bad).has_value()) << bad;
+  }
+}
+
 TEST_F(HandOverTest, APersonsProgramIsRunLikeAnyOther) {
   const Result handed = run({.model = &model});
   const ProgramSubmitted wrong{.by = "ada", .program = program(5), .grant = {.wall = std::chrono::seconds(9), .sandbox = std::chrono::seconds(9)}};

@@ -97,6 +97,51 @@ TEST_F(SandboxCheckerTest, EveryFormOfTest) {
   EXPECT_FALSE(wrong.trace.empty());
 }
 
+TEST_F(SandboxCheckerTest, AssertionsInCppAreToldApart) {
+  Task task{.statement = "Add.", .language = "cpp", .entry_point = "add"};
+  for (const char* code : {"assert(add(1, 1) == 2);", "assert(add(2, 2) == 4)", "assert(add(3, 3) == 6);"}) task.visible.push_back({Assertion{code}});
+  EXPECT_EQ(check(task, "int add(int a, int b) { return a + b; }\n").passed, 3);
+  const Judgement judged = check(task, "int add(int a, int b) { return a * b - (a == 1 ? -1 : 0); }\n");
+  EXPECT_EQ(judged.passed, 2);
+  EXPECT_EQ(judged.total, 3);
+  ASSERT_EQ(judged.failures.size(), 1U);
+  EXPECT_EQ(judged.failures[0].test, "assert(add(3, 3) == 6);");
+}
+
+TEST_F(SandboxCheckerTest, ACrashInCppIsTracedToItsLine) {
+  Task task{.statement = "Sum.", .language = "cpp"};
+  task.visible.push_back({StdioCase{"3\n", "3\n"}});
+  const Judgement judged = check(task,
+                                 "#include <iostream>\n#include <vector>\nint main() {\n  int n;\n  std::cin >> n;\n  std::vector<int> v(1);\n"
+                                 "  int* p = v.data() + n * 1000000;\n  *p = n;\n  std::cout << *p << \"\\n\";\n}\n",
+                                 true, std::chrono::seconds(60));
+  EXPECT_EQ(judged.status, CheckStatus::runtime_error);
+  ASSERT_FALSE(judged.trace.empty());
+  EXPECT_EQ(judged.trace.back().line, 8);
+  EXPECT_NE(judged.trace.back().effect.find("AddressSanitizer"), std::string::npos) << judged.trace.back().effect;
+}
+
+TEST_F(SandboxCheckerTest, AUnitTestSaysWhatWasWrong) {
+  Task task = make_task();
+  task.visible = {{TestFile{"test_x.py", "import unittest\nfrom solution import f\nclass T(unittest.TestCase):\n  def test_a(self):\n    self.assertEqual(f(1), 7)\n"}}};
+  const Judgement judged = check(task, program(2));
+  EXPECT_EQ(judged.status, CheckStatus::wrong_answer);
+  ASSERT_FALSE(judged.failures.empty());
+  EXPECT_NE((judged.failures[0].error + judged.failures[0].actual).find('2'), std::string::npos) << judged.failures[0].error;
+}
+
+TEST_F(SandboxCheckerTest, ContextFilesLieBesideTheProgram) {
+  Task task = make_task();
+  task.context = {{"helper.py", "VALUE = 7\n"}, {"data/seven.txt", "7"}, {"main.py", "no file of the program's own name\n"}};
+  const std::string reads = "from helper import VALUE\ndef f(x):\n    with open('data/seven.txt') as file:\n        return int(file.read()) + VALUE - 7\n";
+  EXPECT_EQ(check(task, reads).status, CheckStatus::passed);
+  task.visible = {{CheckFunction{"import helper\ndef check(candidate):\n    assert candidate(1) == helper.VALUE\n"}}};
+  const Judgement judged = check(task, reads);
+  EXPECT_EQ(judged.status, CheckStatus::passed) << judged.message << (judged.failures.empty() ? "" : judged.failures[0].error);
+  task.visible.clear();
+  EXPECT_EQ(check(task, reads + "f(1)\n").status, CheckStatus::passed);
+}
+
 TEST_F(SandboxCheckerTest, WithoutTestsTheProgramMustLoad) {
   Task task{.statement = "S"};
   EXPECT_EQ(check(task, program(1)).status, CheckStatus::passed);

@@ -48,6 +48,21 @@ TEST(TaskMarkdownTest, DoctestsInTheStatementAreTests) {
   EXPECT_EQ(task->entry_point, "f");
 }
 
+TEST(TaskMarkdownTest, DoctestsThatNeedAnotherExampleAreNoTests) {
+  const auto task = parse_task_markdown(
+      "Write `f`.\n```\n>>> from solution import f\n>>> ys = [1, 2]\n>>> f(ys)\n3\n>>> a, b = 1, 2\n>>> f([b])\n2\n>>> f([4], ysx=1)\n4\n```\n");
+  ASSERT_TRUE(task.has_value());
+  ASSERT_EQ(task->visible.size(), 1U);
+  EXPECT_EQ(std::get<Assertion>(task->visible[0].body).code, "assert f([4], ysx=1) == 4");
+}
+
+TEST(TaskMarkdownTest, AssertionsInCppAreAssertions) {
+  const auto task = parse_task_markdown("Language: C++\nWrite `add(a, b)`.\n\n# Tests\n```cpp\nassert(add(1, 2) == 3);\nassert(add(0, 0) == 0);\n```\n");
+  ASSERT_TRUE(task.has_value()) << task.error().message();
+  ASSERT_EQ(task->visible.size(), 2U);
+  EXPECT_EQ(std::get<Assertion>(task->visible[1].body).code, "assert(add(0, 0) == 0);");
+}
+
 TEST(TaskMarkdownTest, BlocksOfTestsInTheStatementAreTests) {
   for (const char* block : {"```python tests\nassert add(1, 2) == 3\nassert add(0, 0) == 0\n```",
                             "```tests\nassert add(1, 2) == 3\nassert add(0, 0) == 0\n```",

@@ -95,6 +95,7 @@ void Judge::appended_tests(const TextCheck& check) {
     job.compile_flags = {job.files.back().path, "-Wl,--wrap=main"};
   }
   if (language == Language::bash) job.source += bash_tail;
+  add_files(job, program);
   TestResult& test = result.tests.emplace_back();
   test.test = "the tests";
   bool said = !handshake;

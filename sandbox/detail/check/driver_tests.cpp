@@ -65,7 +65,7 @@ class TestRun {
   Conversation& tests() { return tests_; }
 
  private:
-  Program driver_only() const { return {judge_.program.language, ""}; }
+  Program driver_only() const { return {judge_.program.language, "", judge_.program.files}; }
   bool send(std::vector<Value> parts) { return tests_.send(Value::tuple_of(std::move(parts)), std::max(deadline_, judge_.call_deadline())); }
   bool silent(Silence silence) {
     tests_silence = silence;

@@ -49,6 +49,13 @@ void Judge::ended_at(std::size_t index, Verdict verdict, std::optional<Silence> 
   account(verdict);
 }
 
+void add_files(Job& job, const Program& program) {
+  for (const File& file : program.files) {
+    const bool taken = std::any_of(job.files.begin(), job.files.end(), [&](const File& own) { return own.path == file.path; });
+    if (!taken) job.files.push_back(file);
+  }
+}
+
 std::optional<Job> driver_job(const Program& program, const std::string& entry_point, const Limits& limits) {
   Job job;
   job.language = program.language;
@@ -58,19 +65,21 @@ std::optional<Job> driver_job(const Program& program, const std::string& entry_p
     case Language::python:
       job.source = python_start;
       job.files.push_back({"fixpoint_driver.py", std::string(drivers::python_driver())});
-      return job;
+      break;
     case Language::javascript:
       job.source = std::string(drivers::javascript_driver());
-      return job;
+      break;
     case Language::cpp:
       // The candidate comes first, so that the driver's names are none that it can see or redefine by accident.
       job.source = "#define main candidate_main\n#include \"candidate.cpp\"\n#undef main\n#include \"fixpoint_driver.hpp\"\nint main() { return fixpoint_driver::serve(\"" +
                    entry_point + "\", " + entry_point + "); }\n";
       job.files.push_back({"candidate.cpp", program.source});
       job.files.push_back({"fixpoint_driver.hpp", std::string(drivers::cpp_driver())});
-      return job;
+      break;
     default: return std::nullopt;
   }
+  add_files(job, program);
+  return job;
 }
 
 std::string limit_of(const Outcome& outcome) {

@@ -32,6 +32,9 @@ struct Judge {
   std::chrono::steady_clock::time_point start_deadline() const { return call_deadline() + options.limits.wall; }
 };
 
+// The program's files into a job that has its own already.
+void add_files(Job& job, const Program& program);
+
 // A job whose program is the driver of this language around `program`; nothing for languages without one.
 std::optional<Job> driver_job(const Program& program, const std::string& entry_point, const Limits& limits);
 

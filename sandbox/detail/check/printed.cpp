@@ -40,6 +40,7 @@ void Judge::printed(const PrintedCheck& check) {
   job.language = program.language;
   job.source = program.source;
   job.limits = options.limits;
+  add_files(job, program);
   for (std::size_t i = 0; i < check.tests.size(); ++i) {
     const PrintedTest& asked = check.tests[i];
     TestResult& test = result.tests[i];
