@@ -143,6 +143,7 @@ struct Stamped {
   std::int64_t seq = 0;  ///< 1, 2, … within the session, without gaps
   std::chrono::sys_time<std::chrono::milliseconds> at{};
   Event event;
+  std::chrono::steady_clock::time_point made{};  ///< before it was written; nothing where it was read from the journal
 };
 
 /// "text_delta", "checked", …: the name in JSON.

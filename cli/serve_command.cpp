@@ -161,7 +161,8 @@ int serve(ServeOptions options) {
   if (!store) return fail(store.error().detail);
   server::SessionHub sessions(services, **store);
   services.resume_session = [&sessions](const std::string& tenant, const std::string& session) { sessions.go_on(tenant, session); };
-  server::AcpHub acp(sessions, {.peer = {.version = FIXPOINT_VERSION}});
+  server::Histogram& latency = metrics.histogram("update_latency_seconds", "From an event, before it is in the journal, to an editor's socket.", server::kEventSeconds);
+  server::AcpHub acp(sessions, {.peer = {.version = FIXPOINT_VERSION}, .latency = &latency});
   sessions.recover();
   const int code = run_server(options, services, acp);
   (*workers)->finish();

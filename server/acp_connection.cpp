@@ -24,6 +24,12 @@ std::string connection_id() {
   return text;
 }
 
+/// When the event was made that an entry tells of; nothing for others, and for what is replayed.
+Clock::time_point made_at(const Outbox::Entry& entry) {
+  const auto* numbered = std::get_if<Outbox::Numbered>(&entry);
+  return numbered == nullptr ? Clock::time_point() : numbered->update->made;
+}
+
 }  // namespace
 
 /// The state of one connection. Its reader and its writer are two coroutines on one thread; the hub's threads only wake it.
@@ -101,8 +107,12 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
       }
       auto entry = outbox_->take();
       if (entry) {
+        const Clock::time_point made = made_at(*entry);
         const std::optional<std::string> text = peer_->render(*std::move(entry));
         if (text && !co_await send(*text)) break;
+        if (made != Clock::time_point() && hub_.options().latency != nullptr) {
+          hub_.options().latency->observe(std::chrono::duration<double>(Clock::now() - made).count());
+        }
         continue;
       }
       const Clock::time_point idle_at = last_heard_ + hub_.options().idle;

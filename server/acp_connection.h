@@ -12,6 +12,7 @@
 
 #include "server/acp_peer.h"
 #include "server/any_stream.h"
+#include "server/metrics.h"
 #include "server/session_hub.h"
 
 namespace fixpoint::server {
@@ -34,6 +35,7 @@ class AcpHub {
     std::chrono::milliseconds ping{30'000};      ///< a silent connection is pinged; unanswered, it ends after as long again
     std::chrono::milliseconds idle{1'800'000};   ///< without a message, a prompt and an update
     std::chrono::milliseconds write{30'000};     ///< for one message to be taken by the socket
+    Histogram* latency = nullptr;                ///< seconds from an event, before it is journaled, to the socket; outlives the hub
   };
   explicit AcpHub(SessionHub& sessions) : AcpHub(sessions, Options{}) {}
   AcpHub(SessionHub& sessions, Options options) : sessions_(sessions), options_(std::move(options)) {}

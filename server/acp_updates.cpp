@@ -88,6 +88,7 @@ Projection::Projection(const TurnRecord& turn, int number, std::string cwd, std:
 std::vector<SharedUpdate> Projection::apply(const agent::Stamped& stamped) {
   progress_.apply(stamped.event);
   last_event_ = stamped.seq;
+  made_ = stamped.made;
   std::visit([this](const auto& event) { on(event); }, stamped.event);
   return std::exchange(out_, {});
 }
@@ -111,6 +112,7 @@ std::string Projection::message_of(int attempt) const {
 void Projection::text(const char* kind, const std::string& message, std::string words, bool echo) {
   auto update = std::make_shared<Update>();
   update->seq = ++last_seq_;
+  update->made = made_;
   update->echo = echo;
   update->kind = kind;
   update->message = message;
@@ -121,6 +123,7 @@ void Projection::text(const char* kind, const std::string& message, std::string 
 void Projection::body(std::string json) {
   auto update = std::make_shared<Update>();
   update->seq = ++last_seq_;
+  update->made = made_;
   update->body = std::move(json);
   out_.push_back(std::move(update));
 }

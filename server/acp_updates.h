@@ -69,6 +69,7 @@ class Projection {
   std::string cwd_;
   std::int64_t last_seq_;
   std::int64_t last_event_ = 0;
+  std::chrono::steady_clock::time_point made_{};  ///< the event that is applied
   agent::Progress progress_;
   std::vector<SharedUpdate> out_;
 

@@ -61,6 +61,7 @@ std::vector<double> powers_of_two(double first, int count) {
 
 const std::vector<double> kLatencySeconds{0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2,  0.5,  1,    2,
                                           5,     10,    20,    40,   80,   160,  320, 640, 1280, 2560};
+const std::vector<double> kEventSeconds{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1, 10};
 const std::vector<double> kTokenCounts = powers_of_two(1, 18);
 
 void Histogram::observe(double value) {

@@ -46,6 +46,8 @@ class Histogram {
 
 /// Seconds, from a millisecond to 43 minutes.
 extern const std::vector<double> kLatencySeconds;
+/// Seconds, from a tenth of a millisecond to ten seconds: how late a client hears of something.
+extern const std::vector<double> kEventSeconds;
 /// Powers of two up to 131,072.
 extern const std::vector<double> kTokenCounts;
 

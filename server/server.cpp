@@ -163,7 +163,7 @@ void Server::Impl::turn_away(AnyStream::Socket socket, const Busy& busy) {
 }
 
 asio::awaitable<void> Server::Impl::watch_signals() {
-  while (true) {
+  while (!told_done) {  // a drain with nobody connected is over at once, and nothing would end another wait
     const auto [error, number] = co_await signals.async_wait(asio::as_tuple(asio::use_awaitable));
     if (error) co_return;
     if (number == SIGHUP) {

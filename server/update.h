@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -20,6 +21,7 @@ struct Update {
   std::string kind;      ///< "agent_thought_chunk"
   std::string message;   ///< which message it belongs to
   std::string text;
+  std::chrono::steady_clock::time_point made{};  ///< the event; nothing where it comes from the journal
 };
 using SharedUpdate = std::shared_ptr<const Update>;
 

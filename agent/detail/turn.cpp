@@ -86,6 +86,7 @@ tl::expected<Result, LoopError> Turn::run() {
 }
 
 Turn::Done Turn::commit(std::vector<Event> events, Budget::Reservation* reservation) {
+  const Clock::time_point made = Clock::now();
   std::vector<Stamped> stamped;
   if (services_.journal != nullptr) {
     auto written = services_.journal->append(session_, last_seq_, std::move(events));
@@ -98,7 +99,8 @@ Turn::Done Turn::commit(std::vector<Event> events, Budget::Reservation* reservat
   }
   last_seq_ = stamped.back().seq;
   Amounts cost;
-  for (const Stamped& it : stamped) {
+  for (Stamped& it : stamped) {
+    it.made = made;
     cost += cost_of(it.event);
     progress_.apply(it.event);
   }

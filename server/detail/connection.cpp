@@ -23,9 +23,6 @@ constexpr std::chrono::seconds kLinger{1};
 constexpr std::size_t kMaxThrown = 1024 * 1024;
 constexpr std::size_t kMaxAhead = 64 * 1024;  ///< of further requests, while one is being answered
 
-/// Seconds from the engine's output to the socket.
-const std::vector<double> kEventSeconds{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1, 10};
-
 ApiError parse_error(const error_code& error) {
   if (error == http::error::header_limit) return {.status = 431, .message = "the head of the request is too long"};
   if (error == http::error::body_limit) return {.status = 413, .message = "the body is too long"};

@@ -24,7 +24,7 @@ class Process {
   [[nodiscard]] int exit_code(std::chrono::milliseconds limit);
   /// What follows `words` in a line of its stderr. Throws std::runtime_error when it ends before.
   [[nodiscard]] std::string wait_for(const std::string& words);
-  [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] pid_t id() const { return pid_; }
 
   static constexpr int kRunning = -1;
 
