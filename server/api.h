@@ -44,8 +44,8 @@ struct RouteMatch {
 
 [[nodiscard]] bool has_right(const Principal& who, Right right);
 
-/// Nothing where requests are welcome. `stats` of the engine, where there is one.
-[[nodiscard]] std::optional<ApiError> why_not_ready(const engine::EngineStats* stats, bool draining);
+/// Nothing where requests are welcome. `tripped`: the engine's watchdog has, lately.
+[[nodiscard]] std::optional<ApiError> why_not_ready(bool tripped, bool draining);
 
 // The handlers, by file.
 namespace handlers {

@@ -6,6 +6,7 @@
 
 #include "agent/loop.h"
 #include "server/principal.h"
+#include "server/recent_trips.h"
 
 namespace fixpoint::engine {
 class LanguageModel;
@@ -34,6 +35,7 @@ struct Services {
   EventLog* log = nullptr;
   Tracer* tracer = nullptr;  ///< may be null: nothing is exported
 
+  mutable RecentTrips recent_trips;  ///< of the engine's watchdog
   std::atomic<bool> draining = false;  ///< the server is about to end: nothing new begins
 
   /// Goes on with a session that waits (a hint was given, a program was handed in), in the background; set by whoever

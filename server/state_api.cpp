@@ -6,9 +6,9 @@
 
 namespace fixpoint::server {
 
-std::optional<ApiError> why_not_ready(const engine::EngineStats* stats, bool draining) {
+std::optional<ApiError> why_not_ready(bool tripped, bool draining) {
   if (draining) return ApiError{.status = 503, .message = "the server is shutting down", .code = "draining"};
-  if (stats != nullptr && stats->watchdog_trips > 0) {
+  if (tripped) {
     return ApiError{.status = 503, .message = "the engine stood still although it had work", .code = "watchdog"};
   }
   return std::nullopt;
@@ -19,9 +19,9 @@ namespace handlers {
 Answer health(const HttpRequest&, const Services&, std::function<void()>) { return HttpResponse{.body = R"({"status":"ok"})"}; }
 
 Answer ready(const HttpRequest&, const Services& services, std::function<void()>) {
-  std::optional<engine::EngineStats> stats;
-  if (services.model != nullptr) stats = services.model->engine().stats();
-  if (const auto error = why_not_ready(stats ? &*stats : nullptr, services.draining)) return error->response();
+  const std::uint64_t trips = services.model == nullptr ? 0 : services.model->engine().stats().watchdog_trips;
+  const bool tripped = services.recent_trips.seen(trips, RecentTrips::Clock::now());
+  if (const auto error = why_not_ready(tripped, services.draining)) return error->response();
   return HttpResponse{.body = R"({"status":"ready"})"};
 }
 

@@ -7,6 +7,7 @@
 
 #include "server/api.h"
 #include "server/json_depth.h"
+#include "server/recent_trips.h"
 #include "server/tenancy.h"
 
 namespace fixpoint::server {
@@ -46,13 +47,20 @@ TEST(HttpTest, RoutesAreFoundByMethodAndParts) {
 }
 
 TEST(HttpTest, ReadinessFollowsTheWatchdogAndTheDrain) {
-  engine::EngineStats stats;
-  EXPECT_FALSE(why_not_ready(nullptr, false).has_value());
-  EXPECT_FALSE(why_not_ready(&stats, false).has_value());
-  EXPECT_EQ(why_not_ready(&stats, true)->code, "draining");
-  stats.watchdog_trips = 1;
-  EXPECT_EQ(why_not_ready(&stats, false)->code, "watchdog");
-  EXPECT_EQ(why_not_ready(&stats, false)->status, 503);
+  EXPECT_FALSE(why_not_ready(false, false).has_value());
+  EXPECT_EQ(why_not_ready(false, true)->code, "draining");
+  EXPECT_EQ(why_not_ready(true, false)->code, "watchdog");
+  EXPECT_EQ(why_not_ready(true, false)->status, 503);
+}
+
+TEST(RecentTripsTest, ATripIsShownForAWhileAndNotForEver) {
+  RecentTrips trips;
+  const auto start = RecentTrips::Clock::now();
+  EXPECT_FALSE(trips.seen(0, start));
+  EXPECT_TRUE(trips.seen(1, start));
+  EXPECT_TRUE(trips.seen(1, start + RecentTrips::kShown / 2));
+  EXPECT_FALSE(trips.seen(1, start + RecentTrips::kShown));
+  EXPECT_TRUE(trips.seen(2, start + 2 * RecentTrips::kShown));
 }
 
 TEST(TenancyTest, ASessionsIdSaysWhoseItIs) {
