@@ -24,6 +24,8 @@ tl::expected<Event, std::string> read_event(const std::string& type, const Json&
   } else {
     Event event(std::in_place_index<I>);
     if (kind_of(event) != type) return read_event<I + 1>(type, json);
+    // Every other field has a value where it is not said; a session without a task is none.
+    if (std::holds_alternative<SessionStarted>(event) && !json.contains("task")) return tl::unexpected(std::string("session_started.task: missing"));
     std::string error;
     detail::FieldReader reader{json, &error};
     detail::fields(reader, std::get<I>(event));

@@ -90,5 +90,11 @@ TEST(EventJsonTest, MissingFieldsKeepTheirDefaults) {
   EXPECT_EQ(std::get<Ended>(*parsed).outcome, Outcome::failed);
 }
 
+TEST(EventJsonTest, ASessionWithoutATaskIsRefused) {
+  const auto event = parse_event(R"({"type":"session_started","model":"m"})");
+  ASSERT_FALSE(event.has_value());
+  EXPECT_EQ(event.error(), "session_started.task: missing");
+}
+
 }  // namespace
 }  // namespace fixpoint::agent
