@@ -42,6 +42,8 @@ void EvalModelOptions::add_to(CLI::App& app) {
   app.add_option("--max-tokens", max_tokens, "tokens that a session may write in all")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--round-tokens", round_tokens, "tokens of one answer")->check(CLI::PositiveNumber)->capture_default_str();
   app.add_option("--timeout", timeout_seconds, "seconds a session")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--total-tokens", total_tokens, "tokens that all sessions together may write (else no limit)")->check(CLI::PositiveNumber);
+  app.add_option("--total-sandbox", total_sandbox_seconds, "seconds that programs of all sessions together may run (else no limit)")->check(CLI::PositiveNumber);
   app.add_option("--temperature", temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
   app.add_option("--branch-temperature", branch_temperature, "of further drafts and of branches")->check(number_between(0, 2))->capture_default_str();
   app.add_option("--seed", seed, "seed of all sampling")->check(seed_number())->capture_default_str();
@@ -58,6 +60,8 @@ tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& opt
   const std::string& name = options.workers.model.empty() ? options.workers.script : options.workers.model;
   std::string hash = evals::sha256_of_file(name);
   evals::ModelSourceOptions source{.loop = loop_options(options, *feedback), .samples = options.samples, .model_sha256 = hash.empty() ? name : hash};
+  if (options.total_tokens) source.batch.tokens = *options.total_tokens;
+  if (options.total_sandbox_seconds) source.batch.sandbox = std::chrono::milliseconds(static_cast<std::int64_t>(*options.total_sandbox_seconds * 1000));
   info.source = options.workers.model.empty() ? "script" : "model";
   info.source_name = name;
   info.source_sha256 = hash.empty() ? evals::model_source_sha256(source, benchmark.prompt_id) : hash;
@@ -67,6 +71,8 @@ tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& opt
                  {"seconds", short_number(options.timeout_seconds)}, {"temperature", short_number(options.temperature)},
                  {"branch temperature", short_number(options.branch_temperature)}, {"feedback", agent::to_string(*feedback)},
                  {"loop prompt", std::string(agent::kPromptVersion)}};
+  if (options.total_tokens) info.budget["tokens in all"] = std::to_string(*options.total_tokens);
+  if (options.total_sandbox_seconds) info.budget["sandbox seconds in all"] = short_number(*options.total_sandbox_seconds);
   agent::Services services = out.workers->services();
   services.journal = nullptr;  // results.jsonl is the record of a run
   out.source = evals::make_model_source(benchmark, tasks, services, std::move(source));

@@ -22,6 +22,8 @@ struct EvalModelOptions {
   std::int64_t max_tokens = 16'384;
   std::int64_t round_tokens = 2'048;
   double timeout_seconds = 600;
+  std::optional<std::int64_t> total_tokens;       ///< of all sessions; with --resume, of those that are still to run
+  std::optional<double> total_sandbox_seconds;
   double temperature = 0;
   double branch_temperature = 0.8;
   std::uint64_t seed = 1;

@@ -49,7 +49,7 @@ Attempt attempt_of(const agent::Round& round) {
 class ModelSource : public Source {
  public:
   ModelSource(const Benchmark& benchmark, const std::vector<std::size_t>& tasks, agent::Services services, ModelSourceOptions options)
-      : benchmark_(benchmark), services_(services), options_(std::move(options)) {
+      : benchmark_(benchmark), services_(services), options_(std::move(options)), batch_(options_.batch) {
     const std::string identity = model_source_sha256(options_, benchmark.prompt_id);
     for (const std::size_t task : tasks) {
       for (int sample = 0; sample < options_.samples; ++sample) {
@@ -66,7 +66,7 @@ class ModelSource : public Source {
     agent::LoopOptions options = options_.loop;
     // Samples differ by their seed; the same sample of the same run is the same again.
     options.seed = options_.loop.seed * 1'000'003 + static_cast<std::uint64_t>(candidate.sample);
-    agent::Loop loop(services_);
+    agent::Loop loop(services_, options_.batch == agent::kUnlimited ? nullptr : &batch_);
     auto result = loop.run(agent_task(benchmark_, task), options, stop, [](const agent::Stamped&) {});
     if (!result) return tl::unexpected(task.id + ": " + result.error().detail);
     if (result->end.outcome == agent::Outcome::failed) return tl::unexpected(task.id + ": the session failed: " + result->end.detail);
@@ -89,6 +89,7 @@ class ModelSource : public Source {
   const Benchmark& benchmark_;
   agent::Services services_;
   ModelSourceOptions options_;
+  agent::Budget batch_;
   std::vector<Candidate> candidates_;
 };
 

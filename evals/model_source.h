@@ -16,6 +16,7 @@ namespace fixpoint::evals {
 struct ModelSourceOptions {
   agent::LoopOptions loop;       // rounds, drafts, feedback, budgets; `seed` is the run's, each sample gets its own from it
   int samples = 1;               // sessions a task
+  agent::Amounts batch = agent::kUnlimited;  // all sessions of the source together; those that find nothing left end at once
   std::string model_sha256;      // of the model's file, or of what else names it
 };
 

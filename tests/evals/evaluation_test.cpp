@@ -251,6 +251,28 @@ TEST(ModelRunTest, SessionsAreJudgedByTheHiddenTestsRoundByRound) {
   EXPECT_EQ(result.records[1].attempts[1].explanation.find("So:"), 0u);
 }
 
+TEST(ModelRunTest, AllSessionsTogetherKeepToTheRunsBudget) {
+  Task task = python_task(tests_of_kind("asserts"));
+  task.statement = "Write `add(a, b)`.";
+  const Benchmark benchmark = benchmark_of({task, task, task});
+  const auto generator = agent::make_scripted_generator({{.text = "```python\ndef add(a, b):\n    return a + b\n```"}});
+  const auto checker = agent::make_sandbox_checker(shared_sandbox());
+  ModelSourceOptions options;
+  options.loop.task.rounds = 0;
+  options.batch.tokens = 1;  // the first answer takes it, and more: what was written is booked in full
+  const auto source = make_model_source(benchmark, {0, 1, 2}, {.model = generator.get(), .checker = checker.get()}, options);
+  Judge judge(shared_sandbox(), benchmark);
+  const RunResult result = run(benchmark, *source, judge, {.workers = 1}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(result.complete) << result.error;
+  ASSERT_EQ(result.records.size(), 3U);
+  EXPECT_EQ(result.records[0].attempts.size(), 1U);
+  for (const std::size_t later : {1U, 2U}) {
+    EXPECT_TRUE(result.records[later].attempts.empty());
+    EXPECT_FALSE(result.records[later].judgement.passed());
+    EXPECT_EQ(result.records[later].ended, "budget_exhausted");
+  }
+}
+
 class RealTaskCheatTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(RealTaskCheatTest, NoneOfThemScores) {
