@@ -1,6 +1,7 @@
 #include "tests/cli/program.h"
 
 #include <fcntl.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -48,6 +49,30 @@ Ran ProgramTest::run(const std::vector<std::string>& arguments, const std::strin
   int status = 0;
   if (waitpid(pid, &status, 0) != pid) throw std::runtime_error("waitpid failed");
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out.empty() ? content_of(to) : std::string(), content_of(err)};
+}
+
+Ran ProgramTest::on_terminal(const std::vector<std::string>& arguments, const std::string& interrupt_at) const {
+  std::vector<char*> argv{const_cast<char*>(FIXPOINT_BINARY)};
+  for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+  argv.push_back(nullptr);
+  int terminal = -1;
+  const pid_t pid = forkpty(&terminal, nullptr, nullptr, nullptr);
+  if (pid < 0) throw std::runtime_error("forkpty failed");
+  if (pid == 0) {
+    execv(FIXPOINT_BINARY, argv.data());
+    _exit(127);
+  }
+  std::string out;
+  bool interrupted = interrupt_at.empty();
+  char buffer[4096];
+  for (ssize_t got = 0; (got = read(terminal, buffer, sizeof buffer)) > 0;) {  // an error: the other side is gone
+    out.append(buffer, static_cast<std::size_t>(got));
+    if (!interrupted && out.find(interrupt_at) != std::string::npos) interrupted = ::write(terminal, "\x03", 1) == 1;
+  }
+  close(terminal);
+  int status = 0;
+  if (waitpid(pid, &status, 0) != pid) throw std::runtime_error("waitpid failed");
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, out, {}};
 }
 
 Ran ProgramTest::with_model(std::vector<std::string> arguments, const std::string& out) const {

@@ -25,6 +25,9 @@ class ProgramTest : public ::testing::Test {
  protected:
   /// Runs `fixpoint ARGUMENTS…` to its end. `out` is where its stdout goes: kept where empty.
   [[nodiscard]] Ran run(const std::vector<std::string>& arguments, const std::string& out = {}) const;
+  /// The same on a terminal, which shows stdout and stderr alike: all in `out`. Where `interrupt_at` is not empty, Ctrl-C is
+  /// pressed once when it has appeared.
+  [[nodiscard]] Ran on_terminal(const std::vector<std::string>& arguments, const std::string& interrupt_at = {}) const;
   /// The same with "-m MODEL --threads 1 --kv-memory 8M" after the command's name.
   [[nodiscard]] Ran with_model(std::vector<std::string> arguments, const std::string& out = {}) const;
 

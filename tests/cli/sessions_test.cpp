@@ -1,0 +1,138 @@
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <string>
+#include <vector>
+
+#include "tests/cli/program.h"
+
+// Sessions as people and scripts meet them: solved, interrupted, handed over, taken up again; on a terminal and through pipes.
+namespace fixpoint::cli_tests {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using nlohmann::json;
+
+std::string program(const std::string& expression) { return "def add(a, b):\n    return " + expression + "\n"; }
+std::string answer(const std::string& expression) { return "So:\n```python\n" + program(expression) + "```\n"; }
+
+class SessionsTest : public ProgramTest {
+ protected:
+  void SetUp() override {
+    write(file("task.md"), "Write `add(a, b)`.\n\n# Tests\nassert add(1, 2) == 3\nassert add(5, 5) == 10\n");
+    const Ran doctor = run({"doctor"});
+    if (doctor.code != 0) GTEST_SKIP() << "no sandbox on this machine: " << doctor.err;
+  }
+  std::string script(const std::string& name, const json& answers) const {
+    write(file(name), answers.dump());
+    return file(name).string();
+  }
+  std::vector<std::string> solve(const std::string& script, std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"solve", file("task.md").string(), "--script", script, "--journal", journal()};
+    words.insert(words.end(), more.begin(), more.end());
+    return words;
+  }
+  std::string journal() const { return file("journal.db").string(); }
+  /// The id of the newest session, or escalation.
+  std::string newest(const char* of) const { return run({of, "list", "--json", "--limit", "1", "--journal", journal()}).json().value("id", ""); }
+  std::string state() const { return run({"sessions", "list", "--json", "--limit", "1", "--journal", journal()}).json().value("state", ""); }
+};
+
+TEST_F(SessionsTest, APipeGetsTheProgramAndNothingElse) {
+  const Ran ran = run(solve(script("s", {answer("a - b"), answer("a + b")})));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, program("a + b"));
+  const Ran events = run(solve(script("s", {answer("a + b")}), {"--json"}));
+  EXPECT_EQ(events.json().value("type", ""), "ended");
+}
+
+TEST_F(SessionsTest, ATerminalShowsTheRoundsTheDifferenceAndTheProgram) {
+  const Ran ran = on_terminal(solve(script("s", {answer("a - b"), answer("a + b")})));
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.out, AllOf(HasSubstr("first draft"), HasSubstr("assert add(1, 2) == 3"), HasSubstr("got -1"), HasSubstr("+     return a + b"),
+                             HasSubstr("2 of 2 tests passed"), HasSubstr("solved")));
+}
+
+TEST_F(SessionsTest, CtrlCStopsAtOnceAndTheSessionGoesOnAsItSays) {
+  const Ran cut = on_terminal(solve(script("s", {answer("a - b"), {{"text", answer("a + b")}, {"delay_ms", 120'000}}})), "round 1");
+  EXPECT_EQ(cut.code, 1);
+  EXPECT_EQ(state(), "cancelled");
+  const std::string id = newest("sessions");
+  EXPECT_THAT(cut.out, AllOf(HasSubstr("fixpoint sessions resume " + id + " --script "), HasSubstr("--journal " + journal())));
+  EXPECT_THAT(cut.out, HasSubstr("best so far"));
+  const Ran resumed = on_terminal({"sessions", "resume", id, "--script", script("t", {answer("a + b")}), "--journal", journal()});
+  EXPECT_EQ(resumed.code, 0) << resumed.out;
+  EXPECT_THAT(resumed.out, AllOf(HasSubstr("resumed"), HasSubstr("solved")));
+  EXPECT_EQ(run({"sessions", "replay", id, "--journal", journal()}).code, 0);
+}
+
+TEST_F(SessionsTest, AHandOverIsShownHintedAndSolved) {
+  const std::string wrong = script("s", {answer("a - b")});
+  const Ran handed = on_terminal(solve(wrong, {"--rounds", "0"}));
+  EXPECT_EQ(handed.code, 3) << handed.out;
+  const std::string id = newest("escalations");
+  EXPECT_THAT(handed.out, HasSubstr("fixpoint escalations show " + id));
+  const Ran shown = run({"escalations", "show", id, "--journal", journal()});
+  EXPECT_THAT(shown.out, AllOf(HasSubstr("assert add(5, 5) == 10"), HasSubstr("return a - b"), HasSubstr("got -1"), HasSubstr("Function: `add`")));
+  const Ran hinted = on_terminal({"escalations", "hint", id, "add them", "--script", script("t", {answer("a + b")}), "--journal", journal()});
+  EXPECT_EQ(hinted.code, 0) << hinted.out;
+  EXPECT_EQ(state(), "solved");
+}
+
+TEST_F(SessionsTest, APersonsProgramIsRunAndADeclineEnds) {
+  const std::string wrong = script("s", {answer("a - b")});
+  ASSERT_EQ(run(solve(wrong, {"--rounds", "0"})).code, 3);
+  const std::string first = newest("escalations");
+  write(file("bad.py"), program("a * b"));
+  write(file("good.py"), program("b + a"));
+  const Ran bad = on_terminal({"escalations", "submit", first, file("bad.py").string(), "--journal", journal()});
+  EXPECT_EQ(bad.code, 3) << bad.out;
+  EXPECT_THAT(bad.out, HasSubstr("got 2"));
+  const Ran good = run({"escalations", "submit", first, file("good.py").string(), "--journal", journal()});
+  EXPECT_EQ(good.code, 0) << good.err;
+  EXPECT_EQ(good.out, program("b + a"));
+  ASSERT_EQ(run(solve(wrong, {"--rounds", "0"})).code, 3);
+  EXPECT_EQ(run({"escalations", "decline", newest("escalations"), "no", "--journal", journal()}).code, 0);
+  EXPECT_EQ(state(), "declined");
+}
+
+TEST_F(SessionsTest, WhatCanNotWorkIsRefusedBeforeAnythingIsSpent) {
+  const std::string answers = script("s", {answer("a + b")});
+  const Ran folder = run({"solve", file(".").string(), "--script", answers, "--journal", journal()});
+  EXPECT_EQ(folder.code, 2);
+  EXPECT_THAT(folder.err, HasSubstr("irectory"));
+  const Ran language = run(solve(answers, {"--lang", "klingon"}));
+  EXPECT_EQ(language.code, 2);
+  EXPECT_THAT(language.err, HasSubstr("'klingon'"));
+  const Ran ladder = run(solve(answers, {"--ladder", "branch:2,boss"}));
+  EXPECT_EQ(ladder.code, 2);
+  EXPECT_THAT(ladder.err, AllOf(HasSubstr("--ladder"), HasSubstr("'boss'")));
+  EXPECT_EQ(run(solve(answers, {"--ladder", "specialist:2"})).code, 2);
+  const Ran nobody = run({"sessions", "resume", "nobody", "--journal", journal()});
+  EXPECT_EQ(nobody.code, 1);
+  EXPECT_THAT(nobody.err, AllOf(HasSubstr("nobody"), Not(HasSubstr("no model named"))));
+}
+
+TEST_F(SessionsTest, SigtermEndsAServerThatNobodyIsConnectedTo) {
+  const std::string log = file("serve.log").string();
+  const pid_t pid = fork();
+  ASSERT_GE(pid, 0);
+  const std::string answers = script("s", {answer("a + b")});
+  if (pid == 0) {
+    if (freopen(log.c_str(), "w", stderr) == nullptr) _exit(126);
+    execl(FIXPOINT_BINARY, FIXPOINT_BINARY, "serve", "--listen", "127.0.0.1:0", "--script", answers.c_str(), "--journal", journal().c_str(), nullptr);
+    _exit(127);
+  }
+  while (content_of(log).find("ready") == std::string::npos && waitpid(pid, nullptr, WNOHANG) == 0) usleep(10'000);
+  kill(pid, SIGTERM);
+  int status = -1;
+  EXPECT_EQ(waitpid(pid, &status, 0), pid);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << content_of(log);
+}
+
+}  // namespace
+}  // namespace fixpoint::cli_tests
