@@ -460,6 +460,9 @@ void Broker::set_up() {
   (void)const_cast<UniqueFd&>(null).release();
   ::close_range(static_cast<unsigned>(control_.get()) + 1, ~0U, 0);
   ::prctl(PR_SET_NAME, "fixpoint-broker");
+  // A zygote's programs that outlive it come to us: the machine's init may take seconds to reap them, and until then their cells'
+  // inits can't end.
+  ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
