@@ -54,6 +54,14 @@ int list(const SessionsOptions& options) {
   return kSuccess;
 }
 
+tl::expected<std::vector<agent::Stamped>, std::string> recorded(const SessionsOptions& options) {
+  auto workers = Workers::start(options.workers, Workers::Needs::journal);
+  if (!workers) return tl::unexpected(workers.error());
+  auto events = (*workers)->journal().events(options.id);
+  if (!events) return tl::unexpected(events.error().detail);
+  return *std::move(events);
+}
+
 /// The events of a session, or of an exported file.
 tl::expected<std::vector<agent::Stamped>, std::string> events_of(const SessionsOptions& options) {
   if (std::filesystem::exists(options.id) || options.id == "-") {
@@ -71,11 +79,7 @@ tl::expected<std::vector<agent::Stamped>, std::string> events_of(const SessionsO
     }
     return events;
   }
-  auto workers = Workers::start(options.workers, Workers::Needs::journal);
-  if (!workers) return tl::unexpected(workers.error());
-  auto events = (*workers)->journal().events(options.id);
-  if (!events) return tl::unexpected(events.error().detail);
-  return *std::move(events);
+  return recorded(options);
 }
 
 int export_events(const SessionsOptions& options) {
@@ -110,7 +114,7 @@ int replay(const SessionsOptions& options) {
 }
 
 int resume(const SessionsOptions& options) {
-  auto before = events_of(options);  // first: no model is loaded for a session that is not there
+  auto before = recorded(options);  // first: no model is loaded for a session that is not there
   if (!before) return fail(before.error());
   const std::string resume_with = options.workers.as_typed();
   WorkerOptions named = options.workers;
