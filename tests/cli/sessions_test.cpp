@@ -1,5 +1,7 @@
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,6 +28,9 @@ class SessionsTest : public ProgramTest {
     write(file("task.md"), "Write `add(a, b)`.\n\n# Tests\nassert add(1, 2) == 3\nassert add(5, 5) == 10\n");
     const Ran doctor = run({"doctor"});
     if (doctor.code != 0) GTEST_SKIP() << "no sandbox on this machine: " << doctor.err;
+    const int terminal = posix_openpt(O_RDWR | O_NOCTTY);
+    if (terminal < 0) GTEST_SKIP() << "no pseudo-terminals on this machine";
+    close(terminal);
   }
   std::string script(const std::string& name, const json& answers) const {
     write(file(name), answers.dump());
