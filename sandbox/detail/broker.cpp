@@ -23,6 +23,7 @@
 #include "sandbox/detail/landlock.h"
 #include "sandbox/detail/namespaces.h"
 #include "sandbox/detail/rootfs.h"
+#include "sandbox/detail/zygotes.h"
 
 namespace fixpoint::sandbox::detail {
 
@@ -31,8 +32,7 @@ namespace {
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNetworks = 4;
 constexpr std::size_t kIdleLeaves = 8;
-/// A zygote is replaced after this many programs.
-constexpr std::uint32_t kForksPerZygote = 1000;
+constexpr std::size_t kOldMounts = 8;
 
 /// A run's init that waits for its job, or has it.
 struct LiveCell {
@@ -44,17 +44,9 @@ struct LiveCell {
   UniqueFd socket;
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
+  UniqueFd mounts;  ///< held so that they are taken down after the run's answer, not before it
   CgroupLeaf leaf;
   pid_t zygote = 0;  ///< whose fork the program is
-};
-
-/// An interpreter that waits, prepared, in a template's root.
-struct Zygote {
-  std::uint32_t template_id = 0;
-  UniqueFd socket;
-  std::uint32_t forks = 0;
-  bool retired = false;  ///< gets no more work; leaves when its last program has ended
-  std::uint32_t alive = 0;
 };
 
 class Broker {
@@ -77,9 +69,7 @@ class Broker {
   Failure hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message);
   Failure fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link);
   pid_t take_zygote(const LaunchFrame& frame);
-  pid_t start_zygote(const TemplateFrame& frame, std::uint32_t policy);
-  void take_zygote_message(pid_t pid, Zygote& zygote);
-  void zygote_ended(pid_t pid);
+  void pass_on(const std::optional<Zygotes::ProgramEnd>& end);
   std::optional<CgroupLeaf> take_leaf();
   bool refill();
   void reap();
@@ -99,11 +89,10 @@ class Broker {
   std::vector<std::vector<std::uint64_t>> filters_;
   NetworkPool networks_;
   CgroupTree cgroups_;
+  std::vector<UniqueFd> old_mounts_;  ///< of runs that have ended
   std::vector<CgroupLeaf> leaves_;  ///< empty, for the next runs; gone before the tree
   std::map<pid_t, LiveCell> cells_;
-  std::map<pid_t, Zygote> zygotes_;
-  std::map<pid_t, pid_t> programs_;  ///< zygote's child to the run's init
-  std::map<std::uint32_t, int> zygote_failures_;
+  Zygotes zygotes_;
   std::vector<unsigned> free_slots_;
   unsigned next_slot_ = 0;
   std::optional<std::pair<std::uint32_t, bool>> last_template_;
@@ -216,6 +205,7 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   cell.report.reset(::dup(message.descriptors[3].get()));
   if (!cell.report.valid()) return {Step::send_to_init, errno};
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
+  cell.mounts = hold_mount_namespace(cell.pidfd);
   Report started;
   started.kind = Report::Kind::started;
   started.values[2] = cell.leaf.read().cpu_microseconds;
@@ -268,80 +258,21 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
     if (i != 3) descriptors.push_back(message.descriptors[i].get());
   }
   for (const int procs : cell.leaf.join_later_descriptors()) descriptors.push_back(procs);
-  Zygote& zygote = zygotes_.at(cell.zygote);
-  ++zygote.forks;
-  ++zygote.alive;
-  zygote.retired = zygote.forks >= kForksPerZygote;
-  if (!send_frame(zygote.socket.get(), encode(fork), descriptors)) return {Step::fork_zygote, errno};
+  if (!zygotes_.fork(cell.zygote, cell.pid, fork, descriptors)) return {Step::fork_zygote, errno};
   return {};
-}
-
-pid_t Broker::start_zygote(const TemplateFrame& frame, std::uint32_t policy) {
-  std::optional<SocketPair> sockets = make_socket_pair();
-  if (!sockets) return 0;
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
-    if (::setns(templates_[frame.id].get(), CLONE_NEWNS) != 0) ::_exit(125);
-    ::dup2(sockets->second.get(), 3);
-    ::close_range(4, ~0U, 0);
-    for (int fd = 0; fd < 3; ++fd) ::fcntl(fd, F_SETFD, 0);
-    std::vector<char*> arguments, environment;
-    for (const std::string& word : frame.zygote) arguments.push_back(const_cast<char*>(word.c_str()));
-    for (const std::string& word : frame.environment) environment.push_back(const_cast<char*>(word.c_str()));
-    arguments.push_back(nullptr);
-    environment.push_back(nullptr);
-    ::setsid();
-    if (host_.user_namespace && !keep_capabilities()) ::_exit(124);
-    ::execve(arguments[0], arguments.data(), environment.data());
-    ::_exit(126);
-  }
-  if (pid < 0) return 0;
-  PolicyFrame filter{policy, filters_[policy]};
-  if (!filter.program.empty() && !send_frame(sockets->first.get(), encode(filter), {})) ::kill(pid, SIGKILL);
-  zygotes_.emplace(pid, Zygote{frame.id, std::move(sockets->first), 0, false, 0});
-  return pid;
 }
 
 /// 0 where the template has none, or where it does not live.
 pid_t Broker::take_zygote(const LaunchFrame& frame) {
-  const TemplateFrame& root = template_frames_[frame.template_id];
-  constexpr int kMaxFailures = 3;
-  if (root.zygote.empty() || frame.has(LaunchFrame::mount_proc) || zygote_failures_[root.id] >= kMaxFailures) return 0;
-  for (const auto& [pid, zygote] : zygotes_) {
-    if (zygote.template_id == root.id && !zygote.retired) return pid;
-  }
-  return start_zygote(root, frame.policy_id);
+  if (frame.has(LaunchFrame::mount_proc)) return 0;
+  const PolicyFrame filter{frame.policy_id, filters_[frame.policy_id]};
+  return zygotes_.take(template_frames_[frame.template_id], templates_[frame.template_id].get(), filter, host_.user_namespace);
 }
 
-void Broker::take_zygote_message(pid_t pid, Zygote& zygote) {
-  const std::optional<Message> message = receive_message(zygote.socket.get(), false);
-  if (!message) {
-    if (errno != EAGAIN) ::kill(pid, SIGKILL);
-    return;
-  }
-  const auto report = parse_report(message->bytes);
-  if (!report) return;
-  if (report->kind == Report::Kind::forked) {
-    programs_[static_cast<pid_t>(report->values[1])] = static_cast<pid_t>(report->values[0]);
-  } else if (report->kind == Report::Kind::child_ended) {
-    const auto program = programs_.find(static_cast<pid_t>(report->values[0]));
-    if (program == programs_.end()) return;
-    const auto cell = cells_.find(program->second);
-    if (cell != cells_.end()) send_report(cell->second.socket.get(), *report);
-    programs_.erase(program);
-    if (--zygote.alive == 0 && zygote.retired) ::kill(pid, SIGKILL);
-  }
-}
-
-/// Its children are still there, but nobody would learn how they end.
-void Broker::zygote_ended(pid_t pid) {
-  ++zygote_failures_[zygotes_.at(pid).template_id];
-  if (zygotes_.at(pid).retired) zygote_failures_[zygotes_.at(pid).template_id] = 0;
-  zygotes_.erase(pid);
-  for (auto& [init, cell] : cells_) {
-    if (cell.zygote == pid) ::kill(init, SIGKILL);
-  }
+/// A zygote's child is not its init's to wait for.
+void Broker::pass_on(const std::optional<Zygotes::ProgramEnd>& end) {
+  const auto cell = end ? cells_.find(end->init) : cells_.end();
+  if (cell != cells_.end()) send_report(cell->second.socket.get(), end->report);
 }
 
 void Broker::launch(LaunchFrame frame, Message& message) {
@@ -386,8 +317,12 @@ void Broker::take_message() {
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) return handle(std::move(*policy));
 }
 
-/// One thing ahead of its use; true when something was done.
+/// One thing that is left from earlier runs, or ahead of its use; true when something was done.
 bool Broker::refill() {
+  if (!old_mounts_.empty()) {
+    old_mounts_.pop_back();
+    return true;
+  }
   if (ready_cells_ == 0) return false;
   if (host_.network_namespace && networks_.refill(kIdleNetworks)) return true;
   if (!last_template_) return false;
@@ -423,17 +358,28 @@ void Broker::reap() {
   signalfd_siginfo pending{};
   (void)!::read(signals_.get(), &pending, sizeof pending);
   while (true) {
-    const pid_t pid = ::waitpid(-1, nullptr, WNOHANG);
+    int status = 0;
+    rusage usage{};
+    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
     if (pid <= 0) return;
-    if (zygotes_.contains(pid)) zygote_ended(pid);
+    if (zygotes_.contains(pid)) {
+      for (const pid_t init : zygotes_.ended(pid)) {
+        if (cells_.contains(init)) ::kill(init, SIGKILL);
+      }
+      continue;
+    }
     const auto found = cells_.find(pid);
-    if (found == cells_.end()) continue;
+    if (found == cells_.end()) {
+      pass_on(zygotes_.program_ended(pid, status, usage));
+      continue;
+    }
     LiveCell& cell = found->second;
     // The namespace is empty: its init is reaped only after everything else in it.
     if (cell.report.valid()) account(cell);
     if (leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
+    if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));
     free_slots_.push_back(cell.slot);
     cells_.erase(found);
   }
@@ -441,12 +387,12 @@ void Broker::reap() {
 
 void Broker::shut_down() {
   for (auto& [pid, cell] : cells_) ::kill(pid, SIGKILL);
-  for (auto& [pid, zygote] : zygotes_) ::kill(pid, SIGKILL);
+  zygotes_.kill_all();
   while (!cells_.empty() || !zygotes_.empty()) {
     const pid_t pid = ::waitpid(-1, nullptr, 0);
     if (pid < 0 && errno == ECHILD) break;
     cells_.erase(pid);
-    zygotes_.erase(pid);
+    zygotes_.forget(pid);
   }
 }
 
@@ -479,17 +425,14 @@ void Broker::set_up() {
 
 void Broker::wait_for_work() {
   std::vector<pollfd> files{{control_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
-  std::vector<pid_t> speakers;
-  for (const auto& [pid, zygote] : zygotes_) {
-    files.push_back({zygote.socket.get(), POLLIN, 0});
-    speakers.push_back(pid);
-  }
+  const auto zygotes = zygotes_.sockets();
+  for (const auto& [pid, socket] : zygotes) files.push_back({socket, POLLIN, 0});
   int ready = ::poll(files.data(), files.size(), 0);
   while (ready == 0 && refill()) ready = ::poll(files.data(), files.size(), 0);
   if (ready == 0) ready = ::poll(files.data(), files.size(), -1);
   if (ready <= 0) return;
-  for (std::size_t i = 0; i < speakers.size(); ++i) {
-    if (files[2 + i].revents != 0) take_zygote_message(speakers[i], zygotes_.at(speakers[i]));
+  for (std::size_t i = 0; i < zygotes.size(); ++i) {
+    if (files[2 + i].revents != 0) pass_on(zygotes_.take_message(zygotes[i].first));
   }
   if (files[1].revents != 0) reap();
   if (files[0].revents != 0) take_message();

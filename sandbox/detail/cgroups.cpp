@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -77,22 +78,6 @@ UniqueFd open_directory(const std::string& path) {
   return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-/// Makes our directory in `parent`, or says why not.
-bool make_own(const std::string& parent, std::string& directory, std::string& refused) {
-  if (parent.empty()) {
-    refused = "not mounted";
-    return false;
-  }
-  sweep_cgroups(parent);
-  const std::string path = parent + "/" + own_cgroup_name();
-  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
-    refused = path + ": " + std::strerror(errno);
-    return false;
-  }
-  directory = path;
-  return true;
-}
-
 bool has_word(std::string_view text, std::string_view word) {
   std::size_t at = 0;
   while ((at = text.find(word, at)) != std::string_view::npos) {
@@ -155,7 +140,11 @@ void sweep_cgroups(const std::string& parent) {
     const std::string started = start_time(pid);
     // What can't be read for a moment is not dead: another process's runs would be killed.
     const bool gone = started.empty() ? ::kill(std::atoi(pid.c_str()), 0) != 0 && errno == ESRCH : started != entry_name.substr(dot + 1);
-    if (gone) dead.push_back(parent + "/" + entry_name);
+    if (!gone) continue;
+    // In another pid namespace its owner has another number, but the lock is the same.
+    const std::string directory = parent + "/" + entry_name;
+    const UniqueFd lock = open_directory(directory);
+    if (lock.valid() && ::flock(lock.get(), LOCK_EX | LOCK_NB) == 0) dead.push_back(directory);
   }
   ::closedir(listing);
   for (const std::string& directory : dead) {
@@ -274,28 +263,50 @@ std::vector<int> CgroupLeaf::join_later_descriptors() {
   return all;
 }
 
+bool CgroupTree::make_own(const std::string& parent, CgroupController& slot) {
+  if (parent.empty()) {
+    slot.refused = "not mounted";
+    return false;
+  }
+  const std::string path = parent + "/" + own_cgroup_name();
+  const auto known = std::find_if(own_.begin(), own_.end(), [&path](const Own& own) { return own.directory == path; });
+  if (known == own_.end()) {
+    sweep_cgroups(parent);
+    if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) {
+      slot.refused = path + ": " + std::strerror(errno);
+      return false;
+    }
+    Own own{path, open_directory(path)};
+    (void)::flock(own.lock.get(), LOCK_EX | LOCK_NB);
+    own_.push_back(std::move(own));
+  }
+  slot.directory = path;
+  return true;
+}
+
 CgroupTree::CgroupTree(const CgroupWish& wish) {
   const CgroupPlaces places = parse_cgroup_places(read_file_at(AT_FDCWD, "/proc/self/mountinfo"),
                                                   read_file_at(AT_FDCWD, "/proc/self/cgroup"));
   bool controllers = false;
   if (wish.unified && !places.unified.empty()) {
     const std::string parent = unified_parent(places.unified, controllers);
-    unified_.unified = make_own(parent, unified_.directory, unified_.refused);
-    if (unified_.usable()) own_.push_back(unified_.directory);
+    unified_.unified = make_own(parent, unified_);
   } else {
     unified_.refused = wish.unified ? "no cgroup v2 mounted" : "switched off";
   }
   if (controllers && unified_.usable()) {
     const UniqueFd own = open_directory(unified_.directory);
-    for (const char* controller : {"+memory", "+pids"}) (void)write_file_at(own.get(), "cgroup.subtree_control", controller);
+    for (const char* controller : {"+memory", "+pids", "+cpu"}) {
+      (void)write_file_at(own.get(), "cgroup.subtree_control", controller);
+    }
   }
   const auto choose = [&](CgroupController& slot, bool wanted, const char* legacy) {
     if (!wanted) {
       slot.refused = "switched off";
     } else if (controllers && unified_.usable()) {
       slot = unified_;
-    } else if (make_own(places.legacy_directory(legacy), slot.directory, slot.refused)) {
-      if (std::find(own_.begin(), own_.end(), slot.directory) == own_.end()) own_.push_back(slot.directory);
+    } else {
+      make_own(places.legacy_directory(legacy), slot);
     }
   };
   choose(memory_, wish.memory, "memory");
@@ -303,6 +314,9 @@ CgroupTree::CgroupTree(const CgroupWish& wish) {
   // Every v2 directory counts CPU time, with or without the controller.
   if (wish.cpu && unified_.usable()) cpu_ = unified_;
   else choose(cpu_, wish.cpu, "cpuacct");
+  // All programs together get the processor time of one other group. Outside of such a group each is a session of its own to the
+  // scheduler, with a share of its own, and what has to start, watch and end them starves.
+  choose(share_, wish.cpu, "cpu");
   probe();
 }
 
@@ -310,6 +324,7 @@ CgroupTree& CgroupTree::operator=(CgroupTree&& other) noexcept {
   std::swap(memory_, other.memory_);
   std::swap(processes_, other.processes_);
   std::swap(cpu_, other.cpu_);
+  std::swap(share_, other.share_);
   std::swap(unified_, other.unified_);
   std::swap(kill_, other.kill_);
   std::swap(own_, other.own_);
@@ -318,7 +333,7 @@ CgroupTree& CgroupTree::operator=(CgroupTree&& other) noexcept {
 }
 
 CgroupTree::~CgroupTree() {
-  for (const std::string& directory : own_) ::rmdir(directory.c_str());
+  for (const Own& own : own_) ::rmdir(own.directory.c_str());
 }
 
 void CgroupTree::probe() {
@@ -328,7 +343,7 @@ void CgroupTree::probe() {
   };
   if (!leaf) {
     const std::string why = std::string("cannot make a leaf: ") + std::strerror(errno);
-    for (CgroupController* slot : {&memory_, &processes_, &cpu_, &unified_}) refuse(*slot, why);
+    for (CgroupController* slot : {&memory_, &processes_, &cpu_, &share_, &unified_}) refuse(*slot, why);
     kill_.refused = why;
     return;
   }
@@ -407,8 +422,9 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
     handle = slot.unified ? leaf.unified_.handle.get() : legacy(slot);
     return handle >= 0;
   };
-  int cpu = -1;
+  int cpu = -1, share = -1;
   if (!place(memory_, leaf.memory_) || !place(processes_, leaf.processes_) || !place(cpu_, cpu)) return std::nullopt;
+  (void)place(share_, share);
   leaf.memory_unified_ = memory_.unified;
   if (leaf.memory_unified_) {
     (void)write_file_at(leaf.memory_, "memory.swap.max", "0");  // absent where the kernel has no swap accounting

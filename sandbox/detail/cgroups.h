@@ -116,15 +116,24 @@ class CgroupTree {
 
   void probe_kill(const CgroupLeaf& leaf);
 
-  CgroupController memory_, processes_, cpu_, unified_, kill_;
-  std::vector<std::string> own_;  ///< directories to remove at the end
+  /// Ours in one hierarchy, locked for as long as we live.
+  struct Own {
+    std::string directory;
+    UniqueFd lock;
+  };
+  /// Makes our directory in `parent`, or says in `slot` why not.
+  bool make_own(const std::string& parent, CgroupController& slot);
+
+  CgroupController memory_, processes_, cpu_, share_, unified_, kill_;
+  std::vector<Own> own_;  ///< removed at the end
   std::uint64_t next_ = 0;
 };
 
 /// CPU time in microseconds from the text of cpu.stat (v2) or cpuacct.usage (v1).
 [[nodiscard]] std::uint64_t parse_cpu_counter(std::string_view text);
 
-/// Removes what brokers that no longer exist left behind in `parent`: directories named fixpoint.<pid>.<start time>.
+/// Removes what brokers that no longer exist left behind in `parent`: directories named fixpoint.<pid>.<start time> that nobody
+/// has locked.
 void sweep_cgroups(const std::string& parent);
 
 /// "fixpoint.<pid>.<start time in clock ticks>" of the calling process.

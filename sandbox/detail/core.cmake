@@ -1,7 +1,7 @@
 # The broker is one small static executable, the same in every build: sanitizers do not go together with children that share
 # their parent's memory, and its size is part of what a launch costs. The library carries its bytes.
 add_executable(fixpoint_sandbox_broker
-  detail/broker_main.cpp detail/broker.cpp detail/cell.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
+  detail/broker_main.cpp detail/broker.cpp detail/zygotes.cpp detail/cell.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
   detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/cgroups.cpp detail/cgroup_mounts.cpp detail/limits.cpp
   detail/privileges.cpp detail/landlock.cpp detail/channel.cpp detail/frame.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_broker PRIVATE ${PROJECT_SOURCE_DIR})
@@ -22,7 +22,7 @@ target_sources(fixpoint_sandbox PRIVATE
 
 # Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.
 add_library(fixpoint_sandbox_zygote MODULE
-  detail/zygote/zygote.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
+  detail/zygote/zygote.cpp detail/zygote/copied_pages.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
   detail/channel.cpp detail/frame.cpp detail/box_files.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_zygote PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_zygote PRIVATE -O2 -Wall -Wextra -Wshadow -fno-exceptions)

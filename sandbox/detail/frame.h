@@ -129,8 +129,10 @@ struct Report {
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
-    forked,       ///< zygote to broker: values: token, pid
-    child_ended,  ///< zygote to broker to init: values: pid, wait status, user us, system us, peak resident bytes
+    ready,        ///< zygote to broker: the interpreter stands
+    memory,       ///< broker to zygote: with its /proc/PID/maps and pagemap
+    forked,       ///< zygote to broker: values: pid of the run's init, pid of its program (0: the fork failed)
+    child_ended,  ///< broker to init: values: pid, wait status, user us, system us, peak resident bytes
     accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask
     count,
   };

@@ -33,8 +33,10 @@ using std::chrono::milliseconds;
 constexpr auto kSetupTime = std::chrono::seconds(30);
 constexpr auto kKillTime = std::chrono::seconds(30);
 
-/// v2 announces a refused fork, v1 has to be asked.
+/// v2 announces a refused fork, v1 has to be asked: often at first, and less so of a program that has run for long.
 constexpr auto kProcessCheck = milliseconds(10);
+constexpr auto kRareProcessCheck = milliseconds(100);
+constexpr int kChecksOfALifetime = 20;
 
 enum class KillReason { none, cancelled, output, processes, cpu, wall, late };
 
@@ -183,6 +185,8 @@ void Monitor::take_report(const Report& report, Message& message) {
       accounted_ = report;
       done_ = true;
       break;
+    case Report::Kind::ready:
+    case Report::Kind::memory:
     case Report::Kind::forked:
     case Report::Kind::child_ended:  // between zygote, broker and init
     case Report::Kind::count: break;
@@ -224,7 +228,7 @@ void Monitor::check_limits(Clock::time_point now) {
   if (now >= *started_ + options_.limits.wall) return kill(KillReason::wall);
   if (process_events_.valid() && now >= next_process_check_) {
     if (refused_forks() > 0) return kill(KillReason::processes);
-    next_process_check_ = now + kProcessCheck;
+    next_process_check_ = now + std::clamp<Clock::duration>((now - *started_) / kChecksOfALifetime, kProcessCheck, kRareProcessCheck);
   }
   if (now < next_cpu_check_) return;
   const microseconds left = options_.limits.cpu - cpu_used();

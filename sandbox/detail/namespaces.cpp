@@ -4,6 +4,7 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ pid_t clone_process(const Clone& options, UniqueFd& pidfd) {
   const auto child = static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
   if (child > 0) pidfd.reset(handle);
   return child;
+}
+
+UniqueFd hold_mount_namespace(const UniqueFd& pidfd) {
+  constexpr unsigned long kGetMountNamespace = _IO(0xFF, 3);  // PIDFD_GET_MNT_NAMESPACE of linux/pidfd.h
+  return UniqueFd(::ioctl(pidfd.get(), kGetMountNamespace, 0));
 }
 
 NamespaceIds own_namespaces() {

@@ -3,16 +3,13 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <string>
 #include <variant>
@@ -22,6 +19,7 @@
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/target.h"
+#include "sandbox/detail/zygote/copied_pages.h"
 
 namespace {
 
@@ -33,19 +31,17 @@ constexpr int kQuestions = 3;
 constexpr int kAnswers = 4;
 
 struct Zygote {
-  UniqueFd signals;
   std::vector<std::uint64_t> filter;
   ForkFrame request;
   std::vector<UniqueFd> descriptors;
+  UniqueFd maps;
+  UniqueFd pages;
+  std::vector<PageRun> usual;  ///< what a program writes to
 };
 
 Zygote& zygote() {
   static Zygote instance;
   return instance;
-}
-
-std::uint64_t microseconds(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
 }
 
 void send_report(Report::Kind kind, std::initializer_list<std::uint64_t> values) {
@@ -54,21 +50,6 @@ void send_report(Report::Kind kind, std::initializer_list<std::uint64_t> values)
   std::size_t i = 0;
   for (const std::uint64_t value : values) report.values[i++] = value;
   (void)send_message(kControl, std::as_bytes(std::span(&report, 1)), {});
-}
-
-void reap() {
-  signalfd_siginfo pending{};
-  (void)!::read(zygote().signals.get(), &pending, sizeof pending);
-  while (true) {
-    int status = 0;
-    rusage usage{};
-    const pid_t pid = ::wait4(-1, &status, WNOHANG, &usage);
-    if (pid <= 0) return;
-    send_report(Report::Kind::child_ended,
-                {static_cast<std::uint64_t>(pid), static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
-                 microseconds(usage.ru_utime), microseconds(usage.ru_stime),
-                 static_cast<std::uint64_t>(usage.ru_maxrss) * 1024});
-  }
 }
 
 /// True when there is a program to fork.
@@ -126,39 +107,61 @@ bool place_judge(const LaunchFrame& job, const std::vector<UniqueFd>& descriptor
 
 extern "C" {
 
-/// Once, before the first receive.
-int fixpoint_zygote_prepare() {
-  sigset_t child;
-  sigemptyset(&child);
-  sigaddset(&child, SIGCHLD);
-  ::sigprocmask(SIG_BLOCK, &child, nullptr);
-  zygote().signals.reset(::signalfd(-1, &child, SFD_CLOEXEC | SFD_NONBLOCK));
-  return zygote().signals.valid() ? 0 : -1;
-}
+// Of the interpreter that loads us.
+void PyOS_BeforeFork();
+void PyOS_AfterFork_Parent();
+void PyOS_AfterFork_Child();
 
-/// Blocks until there is a program to fork (1) or the broker is gone (0). What the caller forks next is born in the run's
-/// pid namespace.
+void fixpoint_zygote_forked(int pid);
+
+/// Once, before the first receive.
+void fixpoint_zygote_prepare() { send_report(Report::Kind::ready, {}); }
+
+/// Blocks until there is a program to fork (1), the memory of a trial can be seen (2) or the broker is gone (0). After 1, what
+/// fixpoint_zygote_fork makes is born in the run's pid namespace.
 int fixpoint_zygote_receive() {
   while (true) {
-    pollfd files[2] = {{kControl, POLLIN, 0}, {zygote().signals.get(), POLLIN, 0}};
-    if (::poll(files, 2, -1) < 0) continue;
-    if (files[1].revents != 0) reap();
-    if (files[0].revents == 0) continue;
-    std::optional<Message> message = receive_message(kControl, false);
-    if (!message && errno == EAGAIN) continue;
-    if (!message || !unfold_frame(*message)) return 0;
+    std::optional<Message> message = receive_message(kControl, true);
+    if (!message) return 0;
+    const auto report = parse_report(message->bytes);
+    if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 2) {
+      zygote().maps = std::move(message->descriptors[0]);
+      zygote().pages = std::move(message->descriptors[1]);
+      return 2;
+    }
+    if (!unfold_frame(*message)) return 0;
     if (!accept(*message)) continue;
     if (::setns(zygote().descriptors[0].get(), CLONE_NEWPID) == 0) return 1;
     const Failure failure{Step::enter_namespaces, errno};
     (void)send_message(zygote().descriptors[1].get(), std::as_bytes(std::span(&failure, 1)), {});
-    zygote().descriptors.clear();
+    fixpoint_zygote_forked(0);
   }
 }
 
-/// In the parent, after the fork.
+/// Like os.fork, but the child is the broker's, which learns of its end without us.
+int fixpoint_zygote_fork() {
+  // The thread's number in the C library's own notes, which its fork sets; -1 where the kernel does not tell.
+  int* own_number = nullptr;
+  if (::prctl(PR_GET_TID_ADDRESS, &own_number, 0, 0, 0) != 0) own_number = nullptr;
+  const unsigned long flags = CLONE_PARENT | (own_number != nullptr ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0);
+  PyOS_BeforeFork();
+  const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, own_number, 0UL);
+  if (pid == 0) PyOS_AfterFork_Child();
+  else PyOS_AfterFork_Parent();
+  return static_cast<int>(pid);
+}
+
+/// In the parent, after the fork; `pid` is not positive where it failed.
 void fixpoint_zygote_forked(int pid) {
   zygote().descriptors.clear();
-  if (pid > 0) send_report(Report::Kind::forked, {zygote().request.token, static_cast<std::uint64_t>(pid)});
+  send_report(Report::Kind::forked, {zygote().request.token, static_cast<std::uint64_t>(std::max(pid, 0))});
+}
+
+/// While a child that did what programs do still has its copies of the pages that it wrote to: they are ours alone now.
+void fixpoint_zygote_learn() {
+  zygote().usual = copied_pages(zygote().maps.get(), zygote().pages.get());
+  zygote().maps.reset();
+  zygote().pages.reset();
 }
 
 /// In the child: 0 when it is confined and may run the program; anything else must end it.
@@ -166,6 +169,8 @@ int fixpoint_zygote_confine() {
   ::prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
   TargetResult result;
   result.failure = enter_run();
+  // A copy of each page that a program writes to, in one go: a fault for each costs several times as much.
+  copy_pages(zygote().usual);
   const TargetPlan plan = make_plan();
   if (!result.failure) confine(plan, result);
   // Out of the way of the program's descriptors, which confine has put at 0 to 4.
@@ -178,7 +183,6 @@ int fixpoint_zygote_confine() {
   if (go != 1) return 1;
   const unsigned first = zygote().request.judge != 0 ? 5 : 3;
   for (UniqueFd& fd : zygote().descriptors) (void)fd.release();
-  (void)zygote().signals.release();
   return ::syscall(SYS_close_range, first, ~0U, 0) == 0 ? 0 : 1;
 }
 

@@ -1,9 +1,9 @@
 # A Python interpreter that is kept ready: the usual modules are imported, each program runs in a fork that is used once.
 # argv: how many words of a command come before the program's own arguments.
 import abc, argparse, array, ast, atexit, bisect, builtins, cmath, collections, contextlib, copy, csv, dataclasses
-import datetime, decimal, enum, fractions, functools, gc, hashlib, heapq, io, itertools, json, linecache, math
-import numbers, operator, os, pprint, queue, random, re, statistics, string, struct, sys, textwrap, threading, time
-import traceback, types, typing, unittest, unittest.case, uuid, warnings
+import datetime, decimal, enum, fractions, functools, gc, heapq, io, itertools, json, linecache, math
+import numbers, operator, os, pprint, queue, random, re, signal, statistics, string, struct, sys, textwrap, threading, time
+import traceback, types, typing, unittest, unittest.case, warnings
 import ctypes
 
 
@@ -74,10 +74,55 @@ def exit_code(value):
     return 1
 
 
+PROGRAM = """
+from collections import defaultdict
+import math
+
+class Item:
+    def __init__(self, name, value):
+        self.name = name
+        self.value = value
+
+def count(words):
+    seen = defaultdict(int)
+    for word in words:
+        seen[word.lower()] += 1
+    return sorted(seen.items(), key=lambda pair: (-pair[1], pair[0]))
+
+items = [Item(f"item {i}", math.sqrt(i)) for i in range(20)]
+try:
+    assert count(["a", "B", "b"]) == []
+except AssertionError as error:
+    print(error, [item.name for item in items], {item.value for item in items})
+print(count("the quick brown fox jumps over the lazy dog".split()))
+"""
+
+
 def warm_up():
     """A small program, run for the pages that any program writes to: a copy of each is made before there is a job."""
     source = "def f(xs):\n    return {x: str(x + 1) for x in xs if x % 2 == 0}\ntry:\n    f([1, 2, None])\nexcept TypeError as error:\n    text = repr(error)\n"
     exec(compile(source, "", "exec", dont_inherit=True), {"__builtins__": builtins})
+
+
+def learn(library):
+    """A child does what programs do, so that the pages that it writes to are known."""
+    says_done, done = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.dup2(os.open("/dev/null", os.O_RDWR), 1)
+        warm_up()
+        sys.argv = ["main.py"]
+        exec(compile(PROGRAM, "/sandbox/box/main.py", "exec", dont_inherit=True), fresh_main())
+        sys.stdout.flush()
+        os.write(done, b".")
+        while True:
+            signal.pause()
+    os.close(done)
+    if os.read(says_done, 1):
+        library.fixpoint_zygote_learn()
+    os.close(says_done)
+    os.kill(pid, signal.SIGKILL)
+    os.waitpid(pid, 0)
 
 
 def end(code):
@@ -106,12 +151,14 @@ def serve():
     before = int(sys.argv[1])
     usual = len(os.environ)
     preload_driver()
-    if library.fixpoint_zygote_prepare() != 0:
-        os._exit(1)
     gc.collect()
     gc.freeze()
-    while library.fixpoint_zygote_receive() == 1:
-        pid = os.fork()
+    library.fixpoint_zygote_prepare()
+    while wanted := library.fixpoint_zygote_receive():
+        if wanted == 2:
+            learn(library)
+            continue
+        pid = library.fixpoint_zygote_fork()
         if pid != 0:
             library.fixpoint_zygote_forked(pid)
             continue
