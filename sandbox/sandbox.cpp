@@ -115,7 +115,7 @@ class Sandbox::Impl {
   const Toolchains toolchains_;
   detail::BrokerProcess broker_;
   detail::CompileCache cache_;
-  detail::WarmWorkers workers_;
+  std::optional<detail::WarmWorkers> workers_{std::in_place, false};  ///< anew once it is known what the host can count
   Protections protections_;
   std::vector<Probe> probes_;
   std::mutex mutex_;
@@ -130,6 +130,7 @@ tl::expected<void, StartError> Sandbox::Impl::probe() {
   for (const Probe& probe : probes_) {
     (probe.active ? protections_.active : protections_.missing).push_back(probe.protection);
   }
+  workers_.emplace(protections_.has(Protection::cgroup_cpu));
   for (const Protection needed : detail::required_protections()) {
     if (protections_.has(needed) || options_.accept == Strength::degraded) continue;
     const bool switched_off =
@@ -179,7 +180,7 @@ LaunchFrame Sandbox::Impl::base_frame(const Job& job, const Toolchain& tool, con
 }
 
 LaunchFrame Sandbox::Impl::worker_frame(const Job& job, const Toolchain& tool) const {
-  LaunchFrame frame = base_frame(job, tool, job.limits);
+  LaunchFrame frame = base_frame(job, tool, workers_->limits_for(job.limits));
   frame.template_id = run_template(job.language);
   frame.arguments = tool.run;
   frame.flags |= LaunchFrame::keep_box;
@@ -265,7 +266,7 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
   request.judge = job.judge;
   request.monitor = monitor_options(job.limits, job.input, job.overflow);
   const bool ahead = python || (warm && job.language == Language::javascript && !job.judge);
-  std::optional<detail::RunEnds> worker = ahead ? workers_.take(job, frame) : std::nullopt;
+  std::optional<detail::RunEnds> worker = ahead ? workers_->take(job, frame) : std::nullopt;
   detail::RunResult result;
   if (worker) {
     verdict.warm = request.monitor.started_ahead = true;
@@ -277,7 +278,7 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
     request.monitor.started_ahead = false;
     result = detail::launch(broker_, std::move(request), std::move(stop));
   }
-  if (ahead) workers_.refill(broker_, worker_frame(job, tool), job.language, job.limits);
+  if (ahead) workers_->refill(broker_, worker_frame(job, tool), job.language, job.limits);
   verdict.outcome = std::move(result.outcome);
   verdict.standard_output = std::move(result.output);
   verdict.standard_error = std::move(result.errors);

@@ -19,6 +19,11 @@ namespace fixpoint::sandbox::detail {
 
 namespace {
 
+/// CPU time that a worker is started with is rounded up to this, so that a session's next run, with a little less time, fits too.
+constexpr std::chrono::seconds kCountedGrain{10};
+/// The kernel's own limit knows whole seconds.
+constexpr std::chrono::seconds kLimitGrain{1};
+
 /// A worker reads its job at once; one that does not is broken.
 constexpr int kReadTimeoutMs = 10'000;
 
@@ -134,13 +139,27 @@ std::optional<std::pair<UniqueFd, UniqueFd>> make_channel(Language language) {
 
 }  // namespace
 
+Limits WarmWorkers::limits_for(Limits limits) const {
+  const std::chrono::milliseconds grain = cpu_is_counted_ ? kCountedGrain : kLimitGrain;
+  limits.cpu = (limits.cpu + grain - std::chrono::milliseconds(1)) / grain * grain;
+  return limits;
+}
+
+bool WarmWorkers::keeps(const Worker& worker, Limits limits) const {
+  limits = limits_for(limits);
+  const bool cpu = cpu_is_counted_ ? worker.limits.cpu >= limits.cpu : worker.limits.cpu == limits.cpu;
+  limits.cpu = worker.limits.cpu;
+  limits.wall = worker.limits.wall;
+  return cpu && worker.limits == limits;
+}
+
 std::optional<RunEnds> WarmWorkers::take(const Job& job, const LaunchFrame& frame) {
   if (!fits(frame)) return std::nullopt;
   std::list<Worker> taken;
   {
     const std::scoped_lock lock(mutex_);
     for (auto worker = idle_.begin(); worker != idle_.end(); ++worker) {
-      if (worker->language != job.language || worker->limits != job.limits) continue;
+      if (worker->language != job.language || !keeps(*worker, job.limits)) continue;
       const State state = state_of(worker->ready.get());
       // A Node that is still starting is ahead of a cold one; for Python another fork of the zygote is as near.
       if (state == State::dead || (state == State::starting && job.language == Language::python)) continue;
@@ -159,7 +178,7 @@ void WarmWorkers::refill(BrokerProcess& broker, const LaunchFrame& frame, Langua
   for (auto worker = idle_.begin(); worker != idle_.end();) {
     const auto next = std::next(worker);
     if (worker->language == language) {
-      if (worker->limits == limits && state_of(worker->ready.get()) != State::dead) ++ready;
+      if (keeps(*worker, limits) && state_of(worker->ready.get()) != State::dead) ++ready;
       else leaving.splice(leaving.end(), idle_, worker);
     }
     worker = next;
@@ -172,7 +191,7 @@ void WarmWorkers::refill(BrokerProcess& broker, const LaunchFrame& frame, Langua
     const UniqueFd says_ready(ready_ends[1]);
     auto started = start_run(broker, frame, JudgeChannel{channel->first.get(), says_ready.get()}, -1);
     if (!started) return;
-    idle_.push_back({language, std::move(*started), std::move(channel->second), std::move(ready_end), limits});
+    idle_.push_back({language, std::move(*started), std::move(channel->second), std::move(ready_end), limits_for(limits)});
   }
 }
 

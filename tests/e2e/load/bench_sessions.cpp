@@ -4,11 +4,14 @@
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/co_spawn.hpp>
 #include <cstdio>
 #include <memory>
 #include <random>
 #include <stdexcept>
+#include <stop_token>
+#include <thread>
 
 #include "tests/e2e/load/editor.h"
 #include "tests/e2e/load/service.h"
@@ -161,20 +164,26 @@ Json cancel(const std::string& program, const std::string& model, int busy, int 
     most_processes = std::max(most_processes, static_cast<double>(service.processes() - standing));
     const auto sent = Clock::now();
     for (const auto& editor : desk.editors) editor->cancel();
-    bool blocks_back = false, sandbox_gone = false;
-    const bool ended = desk.run_until(
-        [&] {
-          if (!blocks_back && idle(service.metrics())) {
-            blocks_back = true;
-            blocks.push_back(ms(Clock::now() - sent));
-          }
-          if (!sandbox_gone && service.processes() <= standing) {
-            sandbox_gone = true;
-            sandboxes.push_back(ms(Clock::now() - sent));
-          }
-          return blocks_back && sandbox_gone && std::none_of(desk.editors.begin(), desk.editors.end(), [](const auto& it) { return it->busy(); });
-        },
-        milliseconds(20'000));
+    // Looking from outside takes its time, in which the editors' thread must hear what comes.
+    std::atomic<double> blocks_ms = 0, sandbox_ms = 0;
+    bool ended = false;
+    {
+      const std::jthread looks([&](const std::stop_token& stop) {
+        while (!stop.stop_requested() && (blocks_ms == 0 || sandbox_ms == 0)) {
+          if (blocks_ms == 0 && idle(service.metrics())) blocks_ms = ms(Clock::now() - sent);
+          if (sandbox_ms == 0 && service.processes() <= standing) sandbox_ms = ms(Clock::now() - sent);
+          std::this_thread::sleep_for(milliseconds(5));
+        }
+      });
+      ended = desk.run_until(
+          [&] {
+            const bool quiet = std::none_of(desk.editors.begin(), desk.editors.end(), [](const auto& it) { return it->busy(); });
+            return quiet && blocks_ms > 0 && sandbox_ms > 0;
+          },
+          milliseconds(20'000));
+    }
+    blocks.push_back(blocks_ms);
+    sandboxes.push_back(sandbox_ms);
     if (!ended) {
       throw std::runtime_error("not idle after 20 s: " + std::to_string(service.processes()) + " processes, " + std::to_string(standing) + " at rest; " +
                                std::to_string(value_of(service.metrics(), "fixpoint_kv_blocks_held")) + " blocks held");
