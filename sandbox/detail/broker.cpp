@@ -210,14 +210,15 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   started.kind = Report::Kind::started;
   started.values[2] = cell.leaf.read().cpu_microseconds;
   std::vector<int> handles{cell.pidfd.get()};
-  if (cell.leaf.cpu_counter() >= 0) {
-    started.values[0] = 1;
-    handles.push_back(cell.leaf.cpu_counter());
-  }
-  if (cell.leaf.process_events() >= 0) {
-    started.values[1] = 1;
-    handles.push_back(cell.leaf.process_events());
-  }
+  const auto add = [&](std::uint64_t& present, int handle) {
+    if (handle < 0) return;
+    present = 1;
+    handles.push_back(handle);
+  };
+  add(started.values[0], cell.leaf.cpu_counter());
+  add(started.values[1], cell.leaf.process_events());
+  add(started.values[3], cell.leaf.weight());
+  add(started.values[4], cell.leaf.kill_switch());
   send_report(cell.report.get(), started, handles);
   std::vector<int> descriptors;
   for (const UniqueFd& fd : message.descriptors) descriptors.push_back(fd.get());
@@ -376,7 +377,7 @@ void Broker::reap() {
     LiveCell& cell = found->second;
     // The namespace is empty: its init is reaped only after everything else in it.
     if (cell.report.valid()) account(cell);
-    if (leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
+    if (!WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
     if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));

@@ -171,6 +171,8 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   memory_unified_ = other.memory_unified_;
   cpu_counter_ = std::move(other.cpu_counter_);
   process_events_ = std::move(other.process_events_);
+  weight_ = std::move(other.weight_);
+  kill_switch_ = std::move(other.kill_switch_);
   peak_ = std::move(other.peak_);
   oom_ = std::move(other.oom_);
   usage_ = std::move(other.usage_);
@@ -190,7 +192,7 @@ bool CgroupLeaf::remove() {
     part.handle.reset();
     clean = ::rmdir(part.directory.c_str()) == 0 && clean;
   };
-  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &peak_, &oom_, &usage_}) counter->reset();
+  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &weight_, &kill_switch_, &peak_, &oom_, &usage_}) counter->reset();
   drop(unified_);
   for (Part& part : legacy_) drop(part);
   legacy_.clear();
@@ -442,6 +444,8 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   if (leaf.processes_ >= 0) {
     leaf.process_events_.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
   }
+  if (share >= 0) leaf.weight_.reset(::openat(share, share_.unified ? "cpu.weight" : "cpu.shares", O_WRONLY | O_CLOEXEC));
+  if (kill_.usable()) leaf.kill_switch_.reset(::openat(leaf.unified_.handle.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   return leaf;
 }
 

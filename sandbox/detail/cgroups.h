@@ -58,7 +58,7 @@ class CgroupLeaf {
   [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
   [[nodiscard]] CgroupCounters read() const;
   /// Makes the empty leaf ready for another run, whose counters start anew. False where it must be removed: v2's peak
-  /// cannot be reset, and a leaf that hit a limit or kept memory is not trusted again.
+  /// cannot be reset, and a leaf that hit a limit or kept memory is not trusted again. Not for one whose run was killed.
   [[nodiscard]] bool recycle();
   /// Kills everything in the leaf, where the kernel can (v2).
   void kill() const;
@@ -74,6 +74,9 @@ class CgroupLeaf {
   /// Text counters that the monitor reads while the run is alive; -1 where there is none.
   [[nodiscard]] int cpu_counter() const { return cpu_counter_.get(); }
   [[nodiscard]] int process_events() const { return process_events_.get(); }
+  /// What the monitor writes to when it ends the run: its share of the processors, so that it can end, and "1"; -1 where there is none.
+  [[nodiscard]] int weight() const { return weight_.get(); }
+  [[nodiscard]] int kill_switch() const { return kill_switch_.get(); }
 
  private:
   friend class CgroupTree;
@@ -86,6 +89,8 @@ class CgroupLeaf {
   bool memory_unified_ = false;
   UniqueFd cpu_counter_;
   UniqueFd process_events_;
+  UniqueFd weight_;
+  UniqueFd kill_switch_;
   UniqueFd peak_;
   UniqueFd oom_;
   UniqueFd usage_;

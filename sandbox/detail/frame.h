@@ -124,7 +124,8 @@ struct FrameError {
 /// What the broker and a run's init tell the service, one message each.
 struct Report {
   enum class Kind : std::uint32_t {
-    started = 1,  ///< broker: values: CPU counter follows, process events follow, CPU us so far; with pidfd of the init
+    started = 1,  ///< broker, with the init's pidfd: values: CPU counter follows, process events follow, CPU us so far, weight follows,
+                  ///< kill switch follows
     running,      ///< init: the program's first instruction is next; with the box where it was asked for
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
