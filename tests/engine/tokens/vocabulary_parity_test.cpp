@@ -1,6 +1,7 @@
 // Token ids against those of the original tokenizers.
 #include <gtest/gtest.h>
 
+#include <iomanip>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -30,8 +31,8 @@ std::vector<std::string> read_parted_texts(const fs::path& path) {
   return texts;
 }
 
-std::vector<std::string> read_corpus() {
-  std::istringstream lines(file_contents(fs::path(FIXPOINT_TOKENIZER_GOLDENS) / "corpus.jsonl"));
+std::vector<std::string> read_corpus(const char* name) {
+  std::istringstream lines(file_contents(fs::path(FIXPOINT_TOKENIZER_GOLDENS) / name));
   std::vector<std::string> texts;
   for (std::string line; std::getline(lines, line);) {
     texts.push_back(nlohmann::json::parse(line).get<std::string>());
@@ -72,12 +73,36 @@ TEST_P(VocabularyParityTest, IdsEqualThoseThatComeWithTheVocabulary) {
 TEST_P(VocabularyParityTest, IdsOfTheCorpusEqualTheReference) {
   const auto tokenizer = reference_tokenizer(GetParam().name);
   if (!tokenizer) GTEST_SKIP() << tokenizer.error();
-  const auto texts = read_corpus();
+  const auto texts = read_corpus("corpus.jsonl");
   const auto ids = read_ids(fs::path(FIXPOINT_TOKENIZER_GOLDENS) / (std::string(GetParam().name) + ".ids"));
   ASSERT_GT(texts.size(), 500U);
   ASSERT_EQ(texts.size(), ids.size());
   for (std::size_t i = 0; i < texts.size(); ++i) {
     EXPECT_EQ(tokenizer->encode(texts[i], kAsText), ids[i]) << "line " << i + 1 << ": " << texts[i];
+  }
+}
+
+/// FNV-1a of 64 bits over the ids, each as four bytes, the lowest first, as the goldens have it.
+std::string digest(const std::vector<TokenId>& ids) {
+  std::uint64_t hash = 0xcbf29ce484222325;
+  for (const TokenId id : ids) {
+    for (int shift = 0; shift < 32; shift += 8) hash = (hash ^ ((static_cast<std::uint32_t>(id) >> shift) & 255)) * 0x100000001b3;
+  }
+  std::ostringstream text;
+  text << ids.size() << ' ' << std::hex << std::setfill('0') << std::setw(16) << hash;
+  return text.str();
+}
+
+TEST_P(VocabularyParityTest, DigestsOfLongTextsEqualTheReference) {
+  const auto tokenizer = reference_tokenizer(GetParam().name);
+  if (!tokenizer) GTEST_SKIP() << tokenizer.error();
+  const auto texts = read_corpus("long.jsonl");
+  std::istringstream digests(file_contents(fs::path(FIXPOINT_TOKENIZER_GOLDENS) / (std::string(GetParam().name) + ".long")));
+  ASSERT_GT(texts.size(), 200U);
+  for (std::size_t i = 0; i < texts.size(); ++i) {
+    std::string expected;
+    ASSERT_TRUE(std::getline(digests, expected)) << "line " << i + 1;
+    EXPECT_EQ(digest(tokenizer->encode(texts[i], kAsText)), expected) << "line " << i + 1 << ": " << texts[i];
   }
 }
 
