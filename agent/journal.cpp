@@ -9,6 +9,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "agent/detail/checkpointer.h"
 #include "agent/detail/names.h"
 #include "agent/detail/schema.h"
 #include "agent/detail/sqlite.h"
@@ -76,13 +77,16 @@ std::string joined(const char* a, const char* b) { return std::string(a) + b; }
 
 }  // namespace
 
-/// One connection and its mutex; the statements of the hot path (append) are prepared once.
+/// Two connections, each with a mutex: one that writes, whose hot path's statements (append) are prepared once, and one on which
+/// sessions are read, long ones too, while others write.
 struct Journal::Impl {
-  Impl(std::filesystem::path path, const Options& options) : file(std::move(path)), db(file.string()) {
-    sqlite3_busy_timeout(db.handle(), static_cast<int>(options.busy_timeout.count()));
+  Impl(std::filesystem::path path, const Options& options)
+      : file(std::move(path)), busy_timeout(static_cast<int>(options.busy_timeout.count())), db(file.string()) {
+    sqlite3_busy_timeout(db.handle(), busy_timeout);
     db.execute("PRAGMA journal_mode = WAL");
     db.execute(options.sync_every_commit ? "PRAGMA synchronous = FULL" : "PRAGMA synchronous = NORMAL");
     db.execute("PRAGMA foreign_keys = ON");
+    checkpointer = std::make_unique<detail::Checkpointer>(file.string(), db);
   }
 
   void prepare() {
@@ -90,12 +94,17 @@ struct Journal::Impl {
     insert_event = std::make_unique<Statement>(db, "INSERT INTO events(session, seq, at_ms, kind, body) VALUES(?, ?, ?, ?, ?)");
     update_session =
         std::make_unique<Statement>(db, "UPDATE sessions SET last_seq = ?, state = ?, updated_ms = ? WHERE number = ?");
+    reader = std::make_unique<Database>(file.string());
+    sqlite3_busy_timeout(reader->handle(), busy_timeout);
   }
 
   std::filesystem::path file;
-  std::mutex mutex;
+  const int busy_timeout;  ///< ms
+  std::mutex mutex, read_mutex;
+  std::unique_ptr<detail::Checkpointer> checkpointer;  // dies after the connection that it watches
   Database db;
   std::unique_ptr<Statement> find_session, insert_event, update_session;
+  std::unique_ptr<Database> reader;
   bool deliveries = false;
 
   /// What an append needs to know of its session.
@@ -180,10 +189,21 @@ struct Journal::Impl {
     return query.step() ? std::optional(escalation_row(query)) : std::nullopt;
   }
 
-  /// Runs `work` under the mutex; SQLite's failures become values.
+  /// Runs `work` on the connection that writes, under its mutex; SQLite's failures become values.
   template <class F>
   auto guarded(F&& work) -> decltype(work()) {
-    const std::scoped_lock lock(mutex);
+    return guarded(mutex, std::forward<F>(work));
+  }
+
+  /// The same on the one that reads.
+  template <class F>
+  auto reading(F&& work) -> decltype(work()) {
+    return guarded(read_mutex, std::forward<F>(work));
+  }
+
+  template <class F>
+  auto guarded(std::mutex& guard, F&& work) -> decltype(work()) {
+    const std::scoped_lock lock(guard);
     try {
       return work();
     } catch (const SqliteFailure& failure) {
@@ -279,27 +299,36 @@ tl::expected<std::vector<Stamped>, JournalError> Journal::append(const std::stri
 }
 
 tl::expected<std::vector<Stamped>, JournalError> Journal::events(const std::string& session, std::int64_t after_seq) const {
-  return impl_->guarded([&]() -> tl::expected<std::vector<Stamped>, JournalError> {
-    const std::optional<Impl::Head> head = impl_->head(session);
-    if (!head) return tl::unexpected(unknown("session", session));
-    Statement query(impl_->db, "SELECT seq, at_ms, body FROM events WHERE session = ? AND seq > ? ORDER BY seq");
-    query.bind(1, head->number).bind(2, after_seq);
-    std::vector<Stamped> stamped;
-    while (query.step()) {
-      tl::expected<Event, std::string> event = parse_event(query.text(2));
-      if (!event) {
-        return tl::unexpected(JournalError{JournalError::Kind::corrupt, "session " + session + ", event " +
-                                                                            std::to_string(query.integer(0)) + ": " + event.error()});
-      }
-      stamped.push_back({session, query.integer(0), at(query.integer(1)), *std::move(event)});
-    }
-    return stamped;
+  struct Row {
+    std::int64_t seq, at_ms;
+    std::string body;
+  };
+  const auto rows = impl_->reading([&]() -> tl::expected<std::vector<Row>, JournalError> {
+    Statement find(*impl_->reader, "SELECT number FROM sessions WHERE id = ?");
+    find.bind(1, session);
+    if (!find.step()) return tl::unexpected(unknown("session", session));
+    Statement query(*impl_->reader, "SELECT seq, at_ms, body FROM events WHERE session = ? AND seq > ? ORDER BY seq");
+    query.bind(1, find.integer(0)).bind(2, after_seq);
+    std::vector<Row> read;
+    while (query.step()) read.push_back({query.integer(0), query.integer(1), query.text(2)});
+    return read;
   });
+  if (!rows) return tl::unexpected(rows.error());
+  std::vector<Stamped> stamped;
+  for (const Row& row : *rows) {
+    tl::expected<Event, std::string> event = parse_event(row.body);
+    if (!event) {
+      return tl::unexpected(JournalError{JournalError::Kind::corrupt,
+                                         "session " + session + ", event " + std::to_string(row.seq) + ": " + event.error()});
+    }
+    stamped.push_back({session, row.seq, at(row.at_ms), *std::move(event)});
+  }
+  return stamped;
 }
 
 tl::expected<SessionRow, JournalError> Journal::session(const std::string& id) const {
-  return impl_->guarded([&]() -> tl::expected<SessionRow, JournalError> {
-    Statement query(impl_->db, joined(kSessionColumns, "WHERE id = ?").c_str());
+  return impl_->reading([&]() -> tl::expected<SessionRow, JournalError> {
+    Statement query(*impl_->reader, joined(kSessionColumns, "WHERE id = ?").c_str());
     query.bind(1, id);
     if (!query.step()) return tl::unexpected(unknown("session", id));
     return session_row(query);
@@ -307,8 +336,8 @@ tl::expected<SessionRow, JournalError> Journal::session(const std::string& id) c
 }
 
 tl::expected<std::vector<SessionRow>, JournalError> Journal::sessions(int limit, const std::string& cursor) const {
-  return impl_->guarded([&]() -> tl::expected<std::vector<SessionRow>, JournalError> {
-    Statement query(impl_->db, joined(kSessionColumns,
+  return impl_->reading([&]() -> tl::expected<std::vector<SessionRow>, JournalError> {
+    Statement query(*impl_->reader, joined(kSessionColumns,
                                       "WHERE ?1 = '' OR number < (SELECT number FROM sessions WHERE id = ?1) "
                                       "ORDER BY number DESC LIMIT ?2")
                                    .c_str());

@@ -4,6 +4,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket.hpp>
+#include <functional>
 #include <random>
 
 namespace fixpoint::server {
@@ -32,10 +33,12 @@ Clock::time_point made_at(const Outbox::Entry& entry) {
 
 }  // namespace
 
-/// The state of one connection. Its reader and its writer are two coroutines on one thread; the hub's threads only wake it.
+/// The state of one connection. Its reader and its writer are two coroutines on the network's thread; the hub's threads only
+/// wake it. What a message asks for may read and write the journal, and is done by a worker, one thing after another.
 class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
  public:
-  AcpConnection(WebSocket& socket, AcpHub& hub) : socket_(socket), hub_(hub), executor_(socket.get_executor()), timer_(executor_), ended_(executor_) {
+  AcpConnection(WebSocket& socket, AcpHub& hub, asio::thread_pool& workers)
+      : socket_(socket), hub_(hub), executor_(socket.get_executor()), desk_(asio::make_strand(workers)), timer_(executor_), ended_(executor_) {
     timer_.expires_at(Clock::time_point::max());
     ended_.expires_at(Clock::time_point::max());
   }
@@ -52,7 +55,8 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
     done_ = true;
     timer_.cancel();
     while (!writer_ended_) (void)co_await ended_.async_wait(kTuple);
-    peer_.reset();
+    std::function<void()> leave = [self] { self->peer_.reset(); };
+    co_await at_desk(std::move(leave));
   }
 
   void enter() {
@@ -83,11 +87,14 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
       const auto [error, size] = co_await socket_.async_read(buffer, kTuple);
       if (error) co_return;
       last_heard_ = Clock::now();
+      std::function<void()> work;
       if (socket_.got_binary()) {
-        peer_->refuse_binary();
+        work = [self = shared_from_this()] { self->peer_->refuse_binary(); };
       } else {
-        peer_->receive(std::string_view(static_cast<const char*>(buffer.data().data()), buffer.size()));
+        std::string text(static_cast<const char*>(buffer.data().data()), buffer.size());
+        work = [self = shared_from_this(), text = std::move(text)] { self->peer_->receive(text); };
       }
+      co_await at_desk(std::move(work));
       buffer.consume(size);
       if (buffer.capacity() > kKeptBytes) buffer = boost::beast::flat_buffer();  // one large message does not cost memory for ever
     }
@@ -108,7 +115,7 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
       auto entry = outbox_->take();
       if (entry) {
         const Clock::time_point made = made_at(*entry);
-        const std::optional<std::string> text = peer_->render(*std::move(entry));
+        const std::optional<std::string> text = co_await render(*std::move(entry));
         if (text && !co_await send(*text)) break;
         if (made != Clock::time_point() && hub_.options().latency != nullptr) {
           hub_.options().latency->observe(std::chrono::duration<double>(Clock::now() - made).count());
@@ -116,8 +123,8 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
         continue;
       }
       const Clock::time_point idle_at = last_heard_ + hub_.options().idle;
-      if (!peer_->idle()) last_heard_ = Clock::now();
-      if (Clock::now() >= idle_at && peer_->idle()) {
+      if (!idle_) last_heard_ = Clock::now();
+      if (Clock::now() >= idle_at && idle_) {
         code = CloseCode::idle;
         break;
       }
@@ -128,6 +135,29 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
     if (!done_) co_await say_goodbye(code);
     writer_ended_ = true;
     ended_.cancel();
+  }
+
+  /// Done by a worker; what it needs is its own, since this frame may be gone before it.
+  asio::awaitable<void> at_desk(std::function<void()> work) {
+    const auto begin = [](auto handler, auto desk, auto self, auto what) {
+      asio::post(desk, [handler = std::move(handler), self = std::move(self), what = std::move(what)]() mutable {
+        what();
+        what = nullptr;
+        self->idle_ = self->peer_ == nullptr || self->peer_->idle();
+        auto executor = asio::get_associated_executor(handler, self->executor_);
+        asio::post(executor, std::move(handler));
+      });
+    };
+    co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(begin, asio::use_awaitable, desk_, shared_from_this(), std::move(work));
+  }
+
+  /// The end of a turn is the peer's to deal with; updates and messages are only text.
+  asio::awaitable<std::optional<std::string>> render(Outbox::Entry entry) {
+    if (!std::holds_alternative<TurnEnd>(entry)) co_return peer_->render(std::move(entry));
+    const auto text = std::make_shared<std::optional<std::string>>();
+    std::function<void()> work = [self = shared_from_this(), text, entry = std::move(entry)] { *text = self->peer_->render(entry); };
+    co_await at_desk(std::move(work));
+    co_return std::move(*text);
   }
 
   asio::awaitable<bool> send(const std::string& text) {
@@ -164,12 +194,14 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
   WebSocket& socket_;
   AcpHub& hub_;
   asio::any_io_executor executor_;
+  asio::strand<asio::thread_pool::executor_type> desk_;
   asio::steady_timer timer_, ended_;
   std::shared_ptr<Outbox> outbox_;
-  std::unique_ptr<AcpPeer> peer_;
+  std::unique_ptr<AcpPeer> peer_;  // used at the desk
   Clock::time_point last_heard_;
   bool done_ = false;
   bool writer_ended_ = false;
+  std::atomic<bool> idle_{true};
   std::atomic<bool> woken_{false};
   std::atomic<int> close_{0};
 };
@@ -189,7 +221,7 @@ std::size_t AcpHub::connections() const {
 }
 
 asio::awaitable<void> run_acp_connection(WebSocket& socket, const boost::beast::http::request<boost::beast::http::string_body>& head,
-                                         Principal who, AcpHub& hub) {
+                                         Principal who, AcpHub& hub, asio::thread_pool& workers) {
   const AcpHub::Options& options = hub.options();
   socket.set_option(websocket::stream_base::timeout{.handshake_timeout = std::chrono::seconds(10), .idle_timeout = 2 * options.ping, .keep_alive_pings = true});
   socket.read_message_max(options.peer.limits.bytes);
@@ -200,7 +232,7 @@ asio::awaitable<void> run_acp_connection(WebSocket& socket, const boost::beast::
   const auto [error] = co_await socket.async_accept(head, kTuple);
   if (error) co_return;
   socket.text(true);
-  const auto connection = std::make_shared<AcpConnection>(socket, hub);
+  const auto connection = std::make_shared<AcpConnection>(socket, hub, workers);
   connection->enter();
   co_await connection->run(std::move(who));
   connection->leave();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <boost/asio/awaitable.hpp>
+#include <boost/asio/thread_pool.hpp>
 #include <boost/beast/http/message.hpp>
 #include <boost/beast/http/string_body.hpp>
 #include <chrono>
@@ -56,9 +57,10 @@ class AcpHub {
   std::set<std::shared_ptr<class AcpConnection>> open_;  // guarded by mutex_
 };
 
-/// One client at /acp, from the upgrade's head (read already) to its end. On the socket's executor, which is one thread.
+/// One client at /acp, from the upgrade's head (read already) to its end. On the socket's executor, which is one thread; what
+/// may wait for the journal is done by `workers`, which end before the executor goes.
 [[nodiscard]] boost::asio::awaitable<void> run_acp_connection(WebSocket& socket,
                                                               const boost::beast::http::request<boost::beast::http::string_body>& head,
-                                                              Principal who, AcpHub& hub);
+                                                              Principal who, AcpHub& hub, boost::asio::thread_pool& workers);
 
 }  // namespace fixpoint::server

@@ -436,7 +436,7 @@ asio::awaitable<void> Connection::upgrade() {
   }
   note(101);
   web_socket_.emplace(std::move(stream_));  // nothing is pending on it: the head was read whole
-  co_await run_acp_connection(*web_socket_, parser_->get(), request_->who, *shared_->hub);
+  co_await run_acp_connection(*web_socket_, parser_->get(), request_->who, *shared_->hub, shared_->workers);
 }
 
 }  // namespace fixpoint::server::detail
