@@ -1,5 +1,8 @@
 #include "server/server.h"
 
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include <boost/asio.hpp>
 #include <boost/asio/experimental/as_tuple.hpp>
 #include <csignal>
@@ -15,6 +18,8 @@
 
 namespace fixpoint::server {
 namespace {
+
+constexpr int kNetworkNice = -10;
 
 namespace asio = boost::asio;
 using boost::system::error_code;
@@ -216,7 +221,11 @@ tl::expected<std::unique_ptr<Server>, std::string> Server::start(ServerOptions o
   if (auto opened = impl->open(); !opened) return tl::unexpected(opened.error());
   services.draining = false;
   Impl* const raw = impl.get();
-  impl->thread = std::jthread([raw] { raw->io.run(); });
+  impl->thread = std::jthread([raw] {
+    // Short turns that everybody waits for come before the long ones of sessions, where the system lets us say so.
+    (void)::setpriority(PRIO_PROCESS, static_cast<id_t>(::gettid()), kNetworkNice);
+    raw->io.run();
+  });
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }
 
