@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 namespace fixpoint::kernels::cuda {
 namespace {
@@ -67,8 +66,11 @@ void BucketArrays::fill(const StepArrays& arrays, IndexUpload& upload) {
   copy(batch.block_ids, block_ids_);
   token_slots(batch, std::span(host_).subspan(slots_, static_cast<std::size_t>(batch.num_tokens())));
   plan_.build(batch, 1);
-  std::memcpy(host_.data() + tiles_, plan_.tiles.data(), plan_.tiles.size() * sizeof(AttentionTile));
-  std::memcpy(host_.data() + combine_, plan_.combine.data(), plan_.combine.size() * sizeof(AttentionTile));
+  const auto copy_tiles = [&](std::span<const AttentionTile> from, std::size_t to) {
+    std::ranges::copy(std::as_bytes(from), std::as_writable_bytes(std::span(host_).subspan(to)).begin());
+  };
+  copy_tiles(plan_.tiles, tiles_);
+  copy_tiles(plan_.combine, combine_);
   upload.put_at(device_.data(), host_.data(), host_.size() * sizeof(std::int32_t));
 }
 

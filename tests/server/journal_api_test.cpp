@@ -141,7 +141,8 @@ TEST_F(JournalApiTest, WhatIsAnotherTenantsDoesNotExist) {
   get("/v1/sessions/" + theirs, as_user, 404);
   get("/v1/sessions/" + theirs + "/events", as_user, 404);
   EXPECT_EQ(get("/v1/sessions", Service::with(chief))["data"].size(), 2U);
-  for (const json& row : get("/v1/escalations", Service::with(chief))["data"]) {
+  const json all = get("/v1/escalations", Service::with(chief));
+  for (const json& row : all["data"]) {
     const std::string id = row["id"];
     const bool own = row["session"] == mine;
     get("/v1/escalations/" + id, as_user, own ? 200 : 404);
