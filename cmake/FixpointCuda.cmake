@@ -1,7 +1,7 @@
-# CUDA=ON: builds the CUDA backend from the toolkit that is found. AUTO does not yet: compiling the kernels for each
-# architecture takes minutes that every build would pay. Sets FIXPOINT_CUDA. Nothing here needs a GPU.
+# CUDA=ON: builds the CUDA backend from the toolkit that is found, or stops. AUTO: builds it where there is a toolkit, and says why
+# where not; a build with sanitizers or fuzzers has the emulated device instead. Sets FIXPOINT_CUDA. Nothing here needs a GPU.
 set(FIXPOINT_CUDA OFF)
-if(NOT CUDA STREQUAL "ON")
+if(CUDA STREQUAL "OFF" OR (CUDA STREQUAL "AUTO" AND (SANITIZE OR FUZZ)))
   return()
 endif()
 find_package(CUDAToolkit 12.0 QUIET)
