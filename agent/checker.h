@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <stop_token>
 #include <string>
@@ -82,6 +83,8 @@ class Checker {
  public:
   virtual ~Checker() = default;
   [[nodiscard]] virtual tl::expected<Judgement, CheckError> check(const CheckRequest& request, std::stop_token stop) = 0;
+  /// Why no program in this language could ever be judged; asked before anything is spent.
+  [[nodiscard]] virtual std::optional<std::string> refusal([[maybe_unused]] const std::string& language) const { return std::nullopt; }
 };
 
 /// Answers from a list, in order; then repeats the last one. For tests and demonstrations.

@@ -52,6 +52,9 @@ tl::expected<Result, LoopError> Loop::run(const Task& task, const LoopOptions& o
   if (const std::optional<std::string> error = unusable(options, services_)) {
     return tl::unexpected(LoopError{LoopError::Kind::invalid, *error});
   }
+  if (const auto refusal = services_.checker != nullptr ? services_.checker->refusal(task.language) : std::nullopt) {
+    return tl::unexpected(LoopError{LoopError::Kind::invalid, *refusal});
+  }
   const std::string session = name.empty() ? new_session_id() : name;
   std::optional<SessionLock> lock;
   if (services_.journal != nullptr) {

@@ -164,12 +164,9 @@ class SandboxChecker final : public Checker {
   SandboxChecker(sandbox::Sandbox& sandbox, const SandboxCheckerOptions& options) : sandbox_(&sandbox), options_(options) {}
 
   tl::expected<Judgement, CheckError> check(const CheckRequest& request, std::stop_token stop) override {
+    if (auto refused = refusal(request.task->language)) return tl::unexpected(CheckError{CheckError::Kind::unsupported, *std::move(refused)});
     const auto language = sandbox::parse_language(request.task->language);
-    if (!language) return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no sandbox for " + request.task->language});
     const sandbox::Toolchain* tool = sandbox_->toolchains().find(*language);
-    if (tool == nullptr) {
-      return tl::unexpected(CheckError{CheckError::Kind::unsupported, "no toolchain for " + request.task->language + " on this machine"});
-    }
     const Clock::time_point start = Clock::now();
     sandbox::Program program{.language = *language, .source = request.program};
     for (const ContextFile& file : request.task->context) {
@@ -178,6 +175,10 @@ class SandboxChecker final : public Checker {
     auto judged = request.tests.empty() ? load(request, program, stop) : judge(request, program, stop);
     if (judged) judged->elapsed = std::max(milliseconds(1), std::chrono::ceil<milliseconds>(Clock::now() - start));
     return judged;
+  }
+
+  std::optional<std::string> refusal(const std::string& language) const override {
+    return refused_language(language, sandbox_->toolchains());
   }
 
  private:
@@ -417,6 +418,15 @@ class SandboxChecker final : public Checker {
 };
 
 }  // namespace
+
+std::optional<std::string> refused_language(const std::string& language, const sandbox::Toolchains& toolchains) {
+  const auto known = sandbox::parse_language(language);
+  if (!known) return "no sandbox for the language '" + language + "' (fixpoint doctor lists those there are)";
+  if (toolchains.find(*known) == nullptr) {
+    return "no toolchain for " + language + " on this machine (fixpoint doctor says where it was looked for)";
+  }
+  return std::nullopt;
+}
 
 std::unique_ptr<Checker> make_sandbox_checker(sandbox::Sandbox& sandbox, SandboxCheckerOptions options) {
   return std::make_unique<SandboxChecker>(sandbox, options);

@@ -1,11 +1,14 @@
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
 
 #include "agent/checker.h"
 
 namespace fixpoint::sandbox {
 class Sandbox;
+struct Toolchains;
 }
 
 namespace fixpoint::agent {
@@ -20,5 +23,8 @@ struct SandboxCheckerOptions {
 
 /// Judges programs in `sandbox`, which must outlive the checker; each call runs on its caller's thread.
 [[nodiscard]] std::unique_ptr<Checker> make_sandbox_checker(sandbox::Sandbox& sandbox, SandboxCheckerOptions options = {});
+
+/// Why there can be no program in this language here: no sandbox for it, or no toolchain on this machine.
+[[nodiscard]] std::optional<std::string> refused_language(const std::string& language, const sandbox::Toolchains& toolchains);
 
 }  // namespace fixpoint::agent

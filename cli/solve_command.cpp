@@ -2,12 +2,14 @@
 #include <random>
 
 #include "agent/loop.h"
+#include "agent/sandbox_checker.h"
 #include "cli/agent_workers.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/default_model.h"
 #include "cli/solve_view.h"
 #include "cli/terminal.h"
+#include "sandbox/toolchain.h"
 
 namespace fixpoint::cli {
 namespace {
@@ -53,14 +55,6 @@ tl::expected<agent::Task, std::string> read_task(const SolveOptions& options) {
   return *std::move(task);
 }
 
-/// Known before anything is spent: there is no sandbox for it, or no toolchain on this machine.
-std::optional<std::string> refuse_language(const std::string& name) {
-  const auto language = sandbox::parse_language(name);
-  if (!language) return "no sandbox for the language '" + name + "' (fixpoint doctor lists those there are)";
-  if (sandbox::find_toolchains().find(*language) == nullptr) return "no toolchain for " + name + " on this machine (fixpoint doctor says where it was looked for)";
-  return std::nullopt;
-}
-
 agent::LoopOptions loop_options(const SolveOptions& options, const agent::FeedbackKinds& feedback, std::vector<agent::Rung> ladder) {
   agent::LoopOptions loop;
   loop.task.rounds = options.rounds;
@@ -83,7 +77,8 @@ int solve(SolveOptions options) {
   if (!ladder) return usage(ladder.error());
   const auto task = read_task(options);
   if (!task) return usage(task.error());
-  if (const auto refusal = refuse_language(task->language)) return usage(*refusal);
+  // Before a model is loaded.
+  if (const auto refusal = agent::refused_language(task->language, sandbox::find_toolchains())) return usage(*refusal);
   if (options.own_tests && (task->language != "python" || task->entry_point.empty() || !task->visible.empty())) {
     std::fprintf(stderr, "fixpoint: --own-tests does nothing here: it is for Python tasks without tests whose function is named\n");
   }

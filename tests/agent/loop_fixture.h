@@ -71,6 +71,9 @@ inline int depth_of(const GenerateRequest& request) {
 /// Judges by the number that the program returns: 7 passes, 6 passes the first test only, "syntax" does not compile.
 class NumberChecker : public Checker {
  public:
+  std::optional<std::string> refusal(const std::string& language) const override {
+    return language == "python" ? std::nullopt : std::optional("no sandbox for " + language);
+  }
   tl::expected<Judgement, CheckError> check(const CheckRequest& request, std::stop_token stop) override {
     ++calls;
     if (stop.stop_requested()) return tl::unexpected(CheckError{CheckError::Kind::cancelled, {}});

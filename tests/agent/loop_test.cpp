@@ -40,6 +40,16 @@ TEST_F(LoopTest, PassAtOnceNeedsOneGenerationAndNoRound) {
   EXPECT_EQ(events.of<Ended>().size(), 1U);
 }
 
+TEST_F(LoopTest, ALanguageThatNobodyCanJudgeIsRefusedBeforeAnythingIsSpent) {
+  Task task = make_task();
+  task.language = "cobol";
+  const auto result = Loop({.model = &model, .checker = &checker}).run(task, {}, {}, events.sink());
+  ASSERT_FALSE(result.has_value());
+  EXPECT_EQ(result.error().kind, LoopError::Kind::invalid);
+  EXPECT_EQ(result.error().detail, "no sandbox for cobol");
+  EXPECT_TRUE(model.requests().empty());
+}
+
 TEST_F(LoopTest, EventsAreNumberedWithoutGaps) {
   answers = {fenced(program(1)), fenced(program(7))};
   (void)run();
