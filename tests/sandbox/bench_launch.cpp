@@ -106,7 +106,7 @@ void check(const Verdict& verdict) {
 constexpr const char* kCompute =
     "#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\nint main(void) {\n"
     "  unsigned long x = 88172645463325252UL, sum = 0;\n  unsigned char* memory = calloc(1, 1 << 22);\n"
-    "  for (long i = 0; i < 60000000; ++i) {\n    x ^= x << 13; x ^= x >> 7; x ^= x << 17;\n"
+    "  for (long i = 0; i < 400000000; ++i) {\n    x ^= x << 13; x ^= x >> 7; x ^= x << 17;\n"
     "    memory[x & ((1 << 22) - 1)] += (unsigned char)x; sum += x % 1000003;\n  }\n"
     "  printf(\"%lu %d\\n\", sum, memory[5]);\n  return 0;\n}\n";
 
@@ -123,7 +123,7 @@ void compare_compute(Sandbox& sandbox) {
   const Job job{.language = Language::c, .source = kCompute};
   std::vector<Subject> subjects{{"compute, native", [&] { spawn({binary.c_str()}); }},
                                 {"compute, sandbox", [&] { check(sandbox.run(job)); }}};
-  measure(subjects, 7);
+  measure(subjects, 5);
   unlink(source.c_str());
   unlink(binary.c_str());
   rmdir(directory);
