@@ -47,6 +47,9 @@ struct LiveCell {
   UniqueFd mounts;  ///< held so that they are taken down after the run's answer, not before it
   CgroupLeaf leaf;
   pid_t zygote = 0;  ///< whose fork the program is
+  bool ending = false;
+
+  [[nodiscard]] bool at_work() const { return report.valid() && !ending; }
 };
 
 class Broker {
@@ -70,6 +73,7 @@ class Broker {
   Failure fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link);
   pid_t take_zygote(const LaunchFrame& frame);
   void pass_on(const std::optional<Zygotes::ProgramEnd>& end);
+  void take_end(LiveCell& cell);
   std::optional<CgroupLeaf> take_leaf();
   bool refill();
   void reap();
@@ -210,15 +214,14 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   started.kind = Report::Kind::started;
   started.values[2] = cell.leaf.read().cpu_microseconds;
   std::vector<int> handles{cell.pidfd.get()};
-  const auto add = [&](std::uint64_t& present, int handle) {
-    if (handle < 0) return;
-    present = 1;
-    handles.push_back(handle);
-  };
-  add(started.values[0], cell.leaf.cpu_counter());
-  add(started.values[1], cell.leaf.process_events());
-  add(started.values[3], cell.leaf.weight());
-  add(started.values[4], cell.leaf.kill_switch());
+  if (cell.leaf.cpu_counter() >= 0) {
+    started.values[0] = 1;
+    handles.push_back(cell.leaf.cpu_counter());
+  }
+  if (cell.leaf.process_events() >= 0) {
+    started.values[1] = 1;
+    handles.push_back(cell.leaf.process_events());
+  }
   send_report(cell.report.get(), started, handles);
   std::vector<int> descriptors;
   for (const UniqueFd& fd : message.descriptors) descriptors.push_back(fd.get());
@@ -274,6 +277,15 @@ pid_t Broker::take_zygote(const LaunchFrame& frame) {
 void Broker::pass_on(const std::optional<Zygotes::ProgramEnd>& end) {
   const auto cell = end ? cells_.find(end->init) : cells_.end();
   if (cell != cells_.end()) send_report(cell->second.socket.get(), end->report);
+}
+
+/// The monitor wants the run to end, or is not there any more to hear how it does.
+void Broker::take_end(LiveCell& cell) {
+  const std::optional<Message> message = receive_message(cell.report.get(), false);
+  if (!message && errno == EAGAIN) return;
+  cell.ending = true;
+  cell.leaf.kill_first();
+  ::kill(cell.pid, SIGKILL);
 }
 
 void Broker::launch(LaunchFrame frame, Message& message) {
@@ -428,10 +440,19 @@ void Broker::wait_for_work() {
   std::vector<pollfd> files{{control_.get(), POLLIN, 0}, {signals_.get(), POLLIN, 0}};
   const auto zygotes = zygotes_.sockets();
   for (const auto& [pid, socket] : zygotes) files.push_back({socket, POLLIN, 0});
+  std::vector<pid_t> at_work;
+  for (const auto& [pid, cell] : cells_) {
+    if (!cell.at_work()) continue;
+    at_work.push_back(pid);
+    files.push_back({cell.report.get(), POLLIN, 0});
+  }
   int ready = ::poll(files.data(), files.size(), 0);
   while (ready == 0 && refill()) ready = ::poll(files.data(), files.size(), 0);
   if (ready == 0) ready = ::poll(files.data(), files.size(), -1);
   if (ready <= 0) return;
+  for (std::size_t i = 0; i < at_work.size(); ++i) {
+    if (files[2 + zygotes.size() + i].revents != 0) take_end(cells_.at(at_work[i]));
+  }
   for (std::size_t i = 0; i < zygotes.size(); ++i) {
     if (files[2 + i].revents != 0) pass_on(zygotes_.take_message(zygotes[i].first));
   }

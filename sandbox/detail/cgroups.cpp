@@ -171,8 +171,8 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   memory_unified_ = other.memory_unified_;
   cpu_counter_ = std::move(other.cpu_counter_);
   process_events_ = std::move(other.process_events_);
-  weight_ = std::move(other.weight_);
-  kill_switch_ = std::move(other.kill_switch_);
+  share_ = std::exchange(other.share_, -1);
+  share_unified_ = other.share_unified_;
   peak_ = std::move(other.peak_);
   oom_ = std::move(other.oom_);
   usage_ = std::move(other.usage_);
@@ -192,16 +192,22 @@ bool CgroupLeaf::remove() {
     part.handle.reset();
     clean = ::rmdir(part.directory.c_str()) == 0 && clean;
   };
-  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &weight_, &kill_switch_, &peak_, &oom_, &usage_}) counter->reset();
+  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &peak_, &oom_, &usage_}) counter->reset();
   drop(unified_);
   for (Part& part : legacy_) drop(part);
   legacy_.clear();
-  memory_ = processes_ = -1;
+  memory_ = processes_ = share_ = -1;
   return clean;
 }
 
 void CgroupLeaf::kill() const {
   if (unified_.handle.valid()) (void)write_file_at(unified_.handle.get(), "cgroup.kill", "1");
+}
+
+void CgroupLeaf::kill_first() const {
+  // v1's shares go further, but ten times the usual is enough.
+  if (share_ >= 0) (void)write_file_at(share_, share_unified_ ? "cpu.weight" : "cpu.shares", "10000");
+  kill();
 }
 
 Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
@@ -424,9 +430,10 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
     handle = slot.unified ? leaf.unified_.handle.get() : legacy(slot);
     return handle >= 0;
   };
-  int cpu = -1, share = -1;
+  int cpu = -1;
   if (!place(memory_, leaf.memory_) || !place(processes_, leaf.processes_) || !place(cpu_, cpu)) return std::nullopt;
-  (void)place(share_, share);
+  (void)place(share_, leaf.share_);
+  leaf.share_unified_ = share_.unified;
   leaf.memory_unified_ = memory_.unified;
   if (leaf.memory_unified_) {
     (void)write_file_at(leaf.memory_, "memory.swap.max", "0");  // absent where the kernel has no swap accounting
@@ -444,8 +451,6 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   if (leaf.processes_ >= 0) {
     leaf.process_events_.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
   }
-  if (share >= 0) leaf.weight_.reset(::openat(share, share_.unified ? "cpu.weight" : "cpu.shares", O_WRONLY | O_CLOEXEC));
-  if (kill_.usable()) leaf.kill_switch_.reset(::openat(leaf.unified_.handle.get(), "cgroup.kill", O_WRONLY | O_CLOEXEC));
   return leaf;
 }
 

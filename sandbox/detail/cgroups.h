@@ -62,6 +62,8 @@ class CgroupLeaf {
   [[nodiscard]] bool recycle();
   /// Kills everything in the leaf, where the kernel can (v2).
   void kill() const;
+  /// The same, with most of the processor time that all leaves have together: to end takes some, too. Not to be recycled.
+  void kill_first() const;
   /// False where a directory could not be removed: something is still alive in it.
   bool remove();
 
@@ -74,9 +76,6 @@ class CgroupLeaf {
   /// Text counters that the monitor reads while the run is alive; -1 where there is none.
   [[nodiscard]] int cpu_counter() const { return cpu_counter_.get(); }
   [[nodiscard]] int process_events() const { return process_events_.get(); }
-  /// What the monitor writes to when it ends the run: its share of the processors, so that it can end, and "1"; -1 where there is none.
-  [[nodiscard]] int weight() const { return weight_.get(); }
-  [[nodiscard]] int kill_switch() const { return kill_switch_.get(); }
 
  private:
   friend class CgroupTree;
@@ -89,8 +88,8 @@ class CgroupLeaf {
   bool memory_unified_ = false;
   UniqueFd cpu_counter_;
   UniqueFd process_events_;
-  UniqueFd weight_;
-  UniqueFd kill_switch_;
+  int share_ = -1;         ///< directory handle of the CPU controller
+  bool share_unified_ = false;
   UniqueFd peak_;
   UniqueFd oom_;
   UniqueFd usage_;

@@ -124,12 +124,12 @@ struct FrameError {
 /// What the broker and a run's init tell the service, one message each.
 struct Report {
   enum class Kind : std::uint32_t {
-    started = 1,  ///< broker, with the init's pidfd: values: CPU counter follows, process events follow, CPU us so far, weight follows,
-                  ///< kill switch follows
+    started = 1,  ///< broker: values: CPU counter follows, process events follow, CPU us so far; with pidfd of the init
     running,      ///< init: the program's first instruction is next; with the box where it was asked for
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
+    end,          ///< monitor to broker: the run is to end now
     ready,        ///< zygote to broker: the interpreter stands
     memory,       ///< broker to zygote: with its /proc/PID/maps and pagemap
     forked,       ///< zygote to broker: values: pid of the run's init, pid of its program (0: the fork failed)

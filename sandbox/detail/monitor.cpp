@@ -112,8 +112,6 @@ class Monitor {
   UniqueFd init_;
   UniqueFd cpu_counter_;
   UniqueFd process_events_;
-  UniqueFd weight_;
-  UniqueFd kill_switch_;
   microseconds cpu_base_{0};
   std::optional<Failure> failure_;
   std::optional<SyscallDenied> denied_;
@@ -135,10 +133,10 @@ void Monitor::kill(KillReason reason) {
   if (reason_ == KillReason::none) reason_ = reason;
   if (killed_at_ || !init_.valid()) return;
   killed_at_ = Clock::now();
-  // To end takes processor time too: among many busy runs this one comes first. Without the switch its processes end only after
-  // their init has had a turn.
-  if (weight_.valid()) (void)!::write(weight_.get(), "10000", 5);
-  if (kill_switch_.valid()) (void)!::write(kill_switch_.get(), "1", 1);
+  // The broker can do more: all processes at once, and with the processors' attention.
+  Report end;
+  end.kind = Report::Kind::end;
+  (void)send_message(report_.get(), std::as_bytes(std::span(&end, 1)), {});
   (void)::syscall(SYS_pidfd_send_signal, init_.get(), SIGKILL, nullptr, 0);
 }
 
@@ -163,8 +161,6 @@ void Monitor::take_report(const Report& report, Message& message) {
       if (next < handles.size()) init_ = std::move(handles[next++]);
       if (values[0] != 0 && next < handles.size()) cpu_counter_ = std::move(handles[next++]);
       if (values[1] != 0 && next < handles.size()) process_events_ = std::move(handles[next++]);
-      if (values[3] != 0 && next < handles.size()) weight_ = std::move(handles[next++]);
-      if (values[4] != 0 && next < handles.size()) kill_switch_ = std::move(handles[next++]);
       cpu_base_ = options_.started_ahead ? cpu_used() : microseconds(values[2]);
       (void)refused_forks();  // from here on poll waits for a change
       if (reason_ != KillReason::none) kill(reason_);
@@ -193,6 +189,7 @@ void Monitor::take_report(const Report& report, Message& message) {
       accounted_ = report;
       done_ = true;
       break;
+    case Report::Kind::end:
     case Report::Kind::ready:
     case Report::Kind::memory:
     case Report::Kind::forked:

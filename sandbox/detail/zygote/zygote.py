@@ -2,7 +2,7 @@
 # argv: how many words of a command come before the program's own arguments.
 import abc, argparse, array, ast, atexit, bisect, builtins, cmath, collections, contextlib, copy, csv, dataclasses
 import datetime, decimal, enum, fractions, functools, gc, heapq, io, itertools, json, linecache, math
-import numbers, operator, os, pprint, queue, random, re, signal, statistics, string, struct, sys, textwrap, threading, time
+import numbers, operator, os, pprint, queue, random, re, select, signal, statistics, string, struct, sys, textwrap, threading, time
 import traceback, types, typing, unittest, unittest.case, warnings
 import ctypes
 
@@ -74,6 +74,7 @@ def exit_code(value):
     return 1
 
 
+TRIAL_SECONDS = 10
 PROGRAM = """
 from collections import defaultdict
 import math
@@ -118,7 +119,7 @@ def learn(library):
         while True:
             signal.pause()
     os.close(done)
-    if os.read(says_done, 1):
+    if select.select([says_done], [], [], TRIAL_SECONDS)[0] and os.read(says_done, 1):
         library.fixpoint_zygote_learn()
     os.close(says_done)
     os.kill(pid, signal.SIGKILL)
