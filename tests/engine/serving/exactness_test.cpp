@@ -105,6 +105,42 @@ TEST_P(ExactnessTest, AnswersDoNotDependOnBatchCacheChunksOrPreemption) {
 
 INSTANTIATE_TEST_SUITE_P(Mixes, ExactnessTest, ::testing::Range(0U, 100U));
 
+/// Prompts that begin alike, of every length around a block's; a tenant of its own makes a request cold.
+TEST(ThousandPromptsTest, TokensAreTheSameColdAndWarmAloneAndBy32) {
+  constexpr int kPrompts = 1'000, kTogether = 32, kTokens = 6;
+  std::vector<Request> requests;
+  for (int i = 0; i < kPrompts; ++i) {
+    std::vector<TokenId> prompt = words(15 + i % 37, static_cast<std::uint64_t>(i % 5));
+    const auto own = words(1 + i % 3, 1'000 + static_cast<std::uint64_t>(i));
+    prompt.insert(prompt.end(), own.begin(), own.end());
+    requests.push_back(i % 2 == 0 ? greedy(prompt, kTokens) : sampled(prompt, kTokens, static_cast<std::uint64_t>(i)));
+  }
+  const Served served = serve(2'000, {.block_size = 16, .max_running = kTogether, .max_step_tokens = 64});
+  std::vector<Completion> cold;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    Request alone = requests[i];
+    alone.tenant = "cold " + std::to_string(i);
+    cold.push_back(*served->generate(alone));
+    ASSERT_EQ(cold.back().samples[0].finish.usage.cached_tokens, 0);
+  }
+  std::int64_t cached = 0;
+  for (std::size_t i = 0; i < requests.size(); ++i) {
+    const Completion warm = *served->generate(requests[i]);
+    cached += warm.samples[0].finish.usage.cached_tokens;
+    ASSERT_NO_FATAL_FAILURE(expect_same(warm, cold[i], "warm, prompt " + std::to_string(i)));
+  }
+  EXPECT_GT(cached, 10 * kPrompts) << "most of each prompt but the first";
+  for (std::size_t from = 0; from < requests.size(); from += kTogether) {
+    const std::size_t to = std::min(requests.size(), from + kTogether);
+    std::vector<Collector> collectors(to - from);
+    std::vector<RequestHandle> handles;
+    for (std::size_t i = from; i < to; ++i) handles.push_back(std::move(*served->submit(requests[i], collectors[i - from].sink())));
+    for (std::size_t i = from; i < to; ++i) {
+      ASSERT_NO_FATAL_FAILURE(expect_same(collectors[i - from].wait(), cold[i], "by 32, prompt " + std::to_string(i)));
+    }
+  }
+}
+
 /// A request with all that depends on what came before: a seed, and every penalty.
 Request penalised() {
   Request request = sampled(words(9, 5), 18, 77);
