@@ -389,7 +389,8 @@ void Broker::reap() {
     LiveCell& cell = found->second;
     // The namespace is empty: its init is reaped only after everything else in it.
     if (cell.report.valid()) account(cell);
-    if (!WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
+    // One that was told to end may have ended by itself just before: its leaf has been killed all the same.
+    if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
     if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));
