@@ -214,7 +214,8 @@ void Cell::adopt_program() {
   pollfd files[2] = {{link, POLLIN, 0}, {plan_.socket, POLLIN, 0}};
   while (::poll(files, 2, kForkTimeoutMs) < 0 && errno == EINTR) {
   }
-  if (files[1].revents != 0) ::_exit(2);
+  // A program that could not confine itself says why and ends, and then the broker's word of its end is there as well.
+  if (files[0].revents == 0 && files[1].revents != 0) ::_exit(2);
   std::optional<Message> message = receive_message(link, false);
   if (fault_at(Step::fork_zygote) || !message || message->bytes.size() != sizeof failure_) {
     failure_ = {Step::fork_zygote, ECHILD};
