@@ -4,6 +4,7 @@
 #include <boost/asio.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/websocket.hpp>
+#include <exception>
 #include <functional>
 #include <random>
 
@@ -51,7 +52,16 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
     peer_ = std::make_unique<AcpPeer>(hub_.sessions(), std::move(who), outbox_, hub_.options().peer);
     last_heard_ = Clock::now();
     asio::co_spawn(executor_, write(self), asio::detached);
-    co_await read();
+    bool at_fault = false;
+    try {
+      co_await read();
+    } catch (const std::exception&) {
+      at_fault = true;
+    }
+    if (at_fault) {  // the writer says so; the session goes on without this connection
+      close(CloseCode::internal);
+      while (!writer_ended_) (void)co_await ended_.async_wait(kTuple);
+    }
     done_ = true;
     timer_.cancel();
     while (!writer_ended_) (void)co_await ended_.async_wait(kTuple);
@@ -115,7 +125,13 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
       auto entry = outbox_->take();
       if (entry) {
         const Clock::time_point made = made_at(*entry);
-        const std::optional<std::string> text = co_await render(*std::move(entry));
+        std::optional<std::string> text;
+        try {
+          text = co_await render(*std::move(entry));
+        } catch (const std::exception&) {
+          code = CloseCode::internal;
+          break;
+        }
         if (text && !co_await send(*text)) break;
         if (made != Clock::time_point() && hub_.options().latency != nullptr) {
           hub_.options().latency->observe(std::chrono::duration<double>(Clock::now() - made).count());
@@ -137,18 +153,23 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
     ended_.cancel();
   }
 
-  /// Done by a worker; what it needs is its own, since this frame may be gone before it.
+  /// Done by a worker; what it needs is its own, since this frame may be gone before it. What it throws is thrown here.
   asio::awaitable<void> at_desk(std::function<void()> work) {
     const auto begin = [](auto handler, auto desk, auto self, auto what) {
       asio::post(desk, [handler = std::move(handler), self = std::move(self), what = std::move(what)]() mutable {
-        what();
+        std::exception_ptr failed;
+        try {
+          what();
+        } catch (...) {
+          failed = std::current_exception();
+        }
         what = nullptr;
         self->idle_ = self->peer_ == nullptr || self->peer_->idle();
         auto executor = asio::get_associated_executor(handler, self->executor_);
-        asio::post(executor, std::move(handler));
+        asio::post(executor, [handler = std::move(handler), failed]() mutable { std::move(handler)(failed); });
       });
     };
-    co_await asio::async_initiate<decltype(asio::use_awaitable), void()>(begin, asio::use_awaitable, desk_, shared_from_this(), std::move(work));
+    co_await asio::async_initiate<decltype(asio::use_awaitable), void(std::exception_ptr)>(begin, asio::use_awaitable, desk_, shared_from_this(), std::move(work));
   }
 
   /// The end of a turn is the peer's to deal with; updates and messages are only text.
@@ -176,8 +197,8 @@ class AcpConnection : public std::enable_shared_from_this<AcpConnection> {
       case CloseCode::going_away: reason.reason = "the server ends; connect again and resume"; break;
       case CloseCode::behind: reason.reason = "too much waits to be read; connect again and resume"; break;
       case CloseCode::idle: reason.reason = "nothing happened for long"; break;
-      case CloseCode::normal:
-      case CloseCode::internal: break;
+      case CloseCode::internal: reason.reason = "a fault of the server's; connect again and resume"; break;
+      case CloseCode::normal: break;
     }
     asio::steady_timer limit(executor_, kGoodbye);
     limit.async_wait([self = shared_from_this()](const error_code& error) {

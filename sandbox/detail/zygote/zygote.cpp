@@ -140,7 +140,7 @@ int fixpoint_zygote_receive() {
 
 /// Like os.fork, but the child is the broker's, which learns of its end without us.
 int fixpoint_zygote_fork() {
-  // The thread's number in the C library's own notes, which its fork sets; -1 where the kernel does not tell.
+  // The thread's number in the C library's own notes, which its fork sets; null where the kernel does not tell.
   int* own_number = nullptr;
   if (::prctl(PR_GET_TID_ADDRESS, &own_number, 0, 0, 0) != 0) own_number = nullptr;
   const unsigned long flags = CLONE_PARENT | (own_number != nullptr ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0);
@@ -169,7 +169,7 @@ int fixpoint_zygote_confine() {
   ::prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
   TargetResult result;
   result.failure = enter_run();
-  // A copy of each page that a program writes to, in one go: a fault for each costs several times as much.
+  // A copy of each page that a program writes to, in one go: a fault for each costs about twice as much.
   copy_pages(zygote().usual);
   const TargetPlan plan = make_plan();
   if (!result.failure) confine(plan, result);
