@@ -10,12 +10,20 @@
 #include <string_view>
 #include <tl/expected.hpp>
 
+#include "engine/drafter.h"
 #include "engine/engine_stats.h"
 #include "engine/request.h"
 #include "engine/step_model.h"
 #include "engine/tokenizer.h"
 
 namespace fixpoint::engine {
+
+/// Whether steps verify drafts of the tokens to come. The tokens are the same in all cases.
+enum class Speculation : std::uint8_t {
+  off,
+  measured,  ///< as far as measured times and the drafts' record say that it is faster
+  always,    ///< every draft as long as it is, whatever it costs: for tests and measurements
+};
 
 struct EngineOptions {
   std::optional<std::size_t> kv_memory_bytes;  ///< unset: `kv_memory_fraction` of the memory that is available now
@@ -27,6 +35,8 @@ struct EngineOptions {
   int max_queued_requests = 1024; ///< submitted and not finished; beyond it `submit` says queue_full
   int ageing_steps = 64;          ///< waiting so many steps is worth one level of priority
   double max_pinned_fraction = 0.5;  ///< of the blocks; the oldest pins end first
+  Speculation speculation = Speculation::measured;
+  MakeDrafter drafter = nullptr;  ///< unset: the engine's own, `make_drafter`
 };
 
 struct EngineError {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/drafter.h"
 #include "engine/request.h"
 
 namespace fixpoint::engine {
@@ -21,6 +22,13 @@ struct StepCost {
   std::chrono::nanoseconds host{0};      ///< all else: planning, bookkeeping, text, callbacks
 };
 
+/// Speculation from one source.
+struct DraftCounts {
+  std::uint64_t drafts = 0;           ///< that were verified, in part or whole
+  std::uint64_t draft_tokens = 0;     ///< verified
+  std::uint64_t accepted_tokens = 0;  ///< right, and so had without a step of their own
+};
+
 /// What the engine has done since it started, and what it holds now.
 struct EngineStats {
   // Work
@@ -28,6 +36,7 @@ struct EngineStats {
   std::uint64_t prompt_tokens = 0;      ///< of requests that have begun, cached ones included
   std::uint64_t prefill_tokens = 0;     ///< computed, recomputation after preemption included
   std::uint64_t generated_tokens = 0;
+  std::array<DraftCounts, num_draft_sources> drafts{};  ///< by DraftSource
   std::uint64_t requests_submitted = 0;
   std::array<std::uint64_t, num_finish_reasons> samples_finished{};  ///< by FinishReason
   StepCost last_step;

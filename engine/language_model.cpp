@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/detail/kv_budget.h"
+#include "engine/scheduler.h"
 
 namespace fixpoint::engine {
 namespace {
@@ -60,8 +61,9 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
   if (engine_options.kv_memory_bytes) {
     if (auto wrong = beyond_memory(**model, engine_options)) return refused("kv_memory_bytes", std::move(*wrong));
   } else {
-    engine_options.kv_memory_bytes = (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, engine_options.max_running,
-                                                             engine_options.block_size, engine_options.kv_dtype);
+    const int rows = std::max(engine_options.max_running, kRowsForDrafts);
+    engine_options.kv_memory_bytes =
+        (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, rows, engine_options.block_size, engine_options.kv_dtype);
   }
   auto engine = Engine::create(std::move(*model), std::move(*tokenizer), engine_options);
   if (!engine) return refused(engine.error().field, engine.error().detail);

@@ -41,7 +41,7 @@ struct Request {
   int n = 1;                        ///< parallel samples; they share the prompt's blocks
   std::string tenant;               ///< requests share cached prefixes within a tenant only; set by the server, not by a client
   int priority = 0;                 ///< -100..100, higher runs first; waiting raises it (ageing)
-  std::vector<TokenId> prediction;  ///< text the output is likely to resemble: drafts for speculation
+  std::vector<TokenId> prediction;  ///< text the output is likely to resemble: drafts for speculation; changes no token
   std::chrono::milliseconds pin_ttl{0};  ///< keep this request's blocks for so long after it ends
   std::string session;              ///< a newer pin of the same tenant and session replaces the older one
 };
@@ -66,6 +66,8 @@ struct Usage {
   int prompt_tokens = 0;
   int cached_tokens = 0;      ///< prompt tokens that were not computed again
   int completion_tokens = 0;  ///< stop token included
+  int accepted_prediction_tokens = 0;  ///< of `Request::prediction`, that were tried as drafts and right …
+  int rejected_prediction_tokens = 0;  ///< … and wrong; how many are tried depends on what else the engine does
 };
 
 /// Measured on one monotonic clock, from submit.

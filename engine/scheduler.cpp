@@ -75,6 +75,7 @@ void Scheduler::give_back(Sequence& sequence, Computed computed) {
     }
   }
   sequence.copy_source_.reset();
+  sequence.drafts_.clear();
   release_tail_first(sequence.blocks_);
   sequence.computed_ = 0;
   sequence.published_blocks_ = 0;
@@ -237,7 +238,7 @@ void Scheduler::assign_chunks() {
 void Scheduler::assign_chunk(Sequence& sequence) {
   const int count = std::min(sequence.uncomputed(), options_.max_step_tokens - plan_.tokens);
   if (count < 1) return;
-  plan_.chunks.push_back({&sequence, sequence.computed_, count, count == sequence.uncomputed()});
+  plan_.chunks.push_back({.sequence = &sequence, .begin = sequence.computed_, .count = count, .samples = count == sequence.uncomputed()});
   plan_.tokens += count;
   if (count > 1 || sequence.computed_ < sequence.prompt_tokens_) counters_.prefill_tokens += static_cast<std::uint64_t>(count);
   if (sequence.copy_source_) {
@@ -259,14 +260,52 @@ void Scheduler::watch() {
   if (plan_.chunks.empty()) plan_.stuck = running_.empty() ? waiting_.front() : running_.front();
 }
 
+int Scheduler::room_for_drafts() const {
+  int rows = std::max(options_.max_running, kRowsForDrafts);
+  for (const Chunk& chunk : plan_.chunks) rows -= chunk.samples ? 1 + chunk.drafts : 0;
+  return std::max(0, std::min(rows, options_.max_step_tokens - plan_.tokens));
+}
+
+int Scheduler::add_drafts(std::size_t index, std::span<const TokenId> drafts) {
+  Chunk& chunk = plan_.chunks.at(index);
+  if (!chunk.samples || chunk.count != 1 || chunk.drafts > 0) return 0;
+  Sequence& sequence = *chunk.sequence;
+  const std::int64_t tokens = sequence.num_tokens();
+  const std::int64_t blocks = static_cast<std::int64_t>(sequence.blocks_.size()) + cache_->available();
+  // Of the tokens sampled, one more than there are drafts, all must fit the sequence.
+  const std::int64_t room = std::min({static_cast<std::int64_t>(room_for_drafts()), sequence.max_total_tokens_ - tokens - 1,
+                                      blocks * cache_->block_size() - tokens});
+  const auto count = static_cast<int>(std::min(static_cast<std::int64_t>(drafts.size()), room));
+  if (count < 1) return 0;
+  const int missing = cache_->blocks_for(tokens + count) - static_cast<int>(sequence.blocks_.size());
+  if (missing > 0 && !cache_->allocate(missing, sequence.blocks_)) {
+    throw std::logic_error("scheduler: blocks that were there are gone");
+  }
+  sequence.drafts_.assign(drafts.begin(), drafts.begin() + count);
+  chunk.drafts = count;
+  plan_.tokens += count;
+  return count;
+}
+
+/// Blocks behind what is computed were for drafts that were wrong; nobody ever knew of them.
+void Scheduler::drop_drafts(Sequence& sequence) {
+  sequence.drafts_.clear();
+  const auto needed = static_cast<std::size_t>(cache_->blocks_for(sequence.computed_));
+  while (sequence.blocks_.size() > needed) sequence.blocks_.pop_back();
+}
+
 void Scheduler::commit() {
   for (const Chunk& chunk : plan_.chunks) {
     if (chunk.sequence == nullptr) continue;
     Sequence& sequence = *chunk.sequence;
     sequence.copy_source_.reset();
-    sequence.computed_ += chunk.count;
+    const int end = chunk.begin + chunk.count;
+    const int accepted = chunk.samples ? std::max(0, sequence.num_tokens() - end - 1) : 0;
+    if (accepted > chunk.drafts) throw std::logic_error("scheduler: more tokens were appended than computed");
+    sequence.computed_ = end + accepted;
+    if (chunk.drafts > 0) drop_drafts(sequence);
     publish(sequence);
-    const bool prefilled = chunk.samples && (chunk.count > 1 || sequence.computed_ == sequence.prompt_tokens_);
+    const bool prefilled = chunk.samples && (chunk.count > 1 || end == sequence.prompt_tokens_);
     if (prefilled) publish_partial(sequence);
   }
   plan_.chunks.clear();

@@ -17,19 +17,23 @@ struct SchedulerOptions {
   int ageing_steps = 64;      ///< waiting so many steps is worth one level of priority
 };
 
-/// The tokens [begin, begin + count) of a sequence, computed in this step.
+/// Rows of logits that a step may have for the sake of drafts, though fewer sequences run.
+inline constexpr int kRowsForDrafts = 65;
+
+/// The tokens [begin, begin + count) of a sequence, computed in this step, and after them `drafts` of its draft tokens.
 struct Chunk {
   Sequence* sequence = nullptr;
   int begin = 0;
   int count = 0;
-  bool samples = false;  ///< it reaches the last token: the next one is sampled from its last row
+  bool samples = false;  ///< it reaches the last token: the next one is sampled from its row, and one more from each draft's
+  int drafts = 0;
 };
 
 /// One step: decided by `plan`, carried out by the model, made true by `commit`.
 struct StepPlan {
   std::vector<Chunk> chunks;                 ///< decode first
   std::vector<kernels::BlockCopy> copies;    ///< before the chunks
-  int tokens = 0;
+  int tokens = 0;                            ///< drafts included
   Sequence* stuck = nullptr;  ///< the watchdog's find: it can never run; fail it and plan again
 };
 
@@ -66,7 +70,14 @@ class Scheduler {
 
   /// Valid until the next call. Every chunk's blocks are in place when it returns.
   [[nodiscard]] const StepPlan& plan();
-  /// The step was computed: counts its tokens, publishes its blocks. Sampled tokens are appended after this.
+  /// Between `plan` and the forward pass: lets a chunk that decodes compute draft tokens too, as many of them as the step's
+  /// tokens and rows, the sequence's length and the blocks that nobody holds allow. Takes nothing from anybody: when the
+  /// step is committed, blocks that no accepted token needs are given back. Returns how many.
+  int add_drafts(std::size_t chunk, std::span<const TokenId> drafts);
+  /// Draft tokens that the step still has room for, blocks aside.
+  [[nodiscard]] int room_for_drafts() const;
+  /// The step was computed, and the sampled tokens were appended: all but a sequence's last are drafts that were right, and
+  /// so computed. Counts the tokens, publishes the blocks.
   void commit();
 
   [[nodiscard]] bool has_work() const { return !waiting_.empty() || !running_.empty(); }
@@ -96,6 +107,7 @@ class Scheduler {
   void watch();
   void preempt(Sequence& sequence);
   void give_back(Sequence& sequence, Computed computed);
+  void drop_drafts(Sequence& sequence);
   void publish(Sequence& sequence);
   void publish_partial(Sequence& sequence);
 

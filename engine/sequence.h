@@ -48,6 +48,8 @@ class Sequence {
   [[nodiscard]] int computed() const { return computed_; }
   [[nodiscard]] int uncomputed() const { return num_tokens() - computed_; }
   [[nodiscard]] const std::vector<BlockRef>& blocks() const { return blocks_; }
+  /// Guesses at the next tokens that the step at hand computes; none between steps.
+  [[nodiscard]] std::span<const TokenId> drafts() const { return drafts_; }
   /// Prompt tokens found in the cache when it first ran.
   [[nodiscard]] int cached_tokens() const { return cached_tokens_; }
   [[nodiscard]] int preemptions() const { return preemptions_; }
@@ -69,6 +71,7 @@ class Sequence {
   int computed_ = 0;
   int published_blocks_ = 0;        // leading whole blocks that the prefix index has
   std::vector<BlockRef> blocks_;
+  std::vector<TokenId> drafts_;
   BlockRef copy_source_;            // block to copy into blocks_[published_blocks_] before the next forward
   const Sequence* producer_ = nullptr;  // while waiting: a running sequence that computes what this one can use …
   int producer_tokens_ = 0;             // … when it has computed so many tokens

@@ -28,6 +28,7 @@ EngineLoop::EngineLoop(StepModel& model, const Tokenizer& tokenizer, const Engin
       inbox_(std::move(inbox)),
       end_tokens_(end_tokens(tokenizer.spec())),
       sampler_(tokenizer.size()),
+      speculator_(options, tokenizer),
       work_before_(model.counters()) {
   start_over();
   publish_stats();
@@ -117,6 +118,7 @@ void EngineLoop::start(NewRequest message) {
                       .priority = request.priority};
     auto sample = std::make_unique<Sample>(std::move(spec), *active, i, Detokenizer(tokenizer_, request.stop_strings));
     if (uses_history(request.sampling)) sample->history.add_prompt(request.prompt);
+    sample->drafting = speculator_.begin(request);
     active->samples.push_back(std::move(sample));
   }
   const std::uint64_t id = active->submitted.id;
@@ -150,6 +152,7 @@ void EngineLoop::step() {
     return;
   }
   if (plan.chunks.empty()) return;
+  add_drafts(plan);
   const StepInput input = batch_.build(plan, options_.block_size);
   note_started(plan);
   const std::size_t chunks = plan.chunks.size();
@@ -161,18 +164,20 @@ void EngineLoop::step() {
   choose(plan, logits);
   const auto chosen = Clock::now();
 
-  for (const Choice& choice : choices_) {
-    if (!choice.token) scheduler_->remove(*choice.sample, Scheduler::Computed::forget);
+  for (const News& news : news_) {
+    if (news.error) scheduler_->remove(*news.sample, Scheduler::Computed::forget);
   }
   scheduler_->commit();
-  for (Choice& choice : choices_) {
-    if (choice.token) {
-      accept(*choice.sample, std::move(*choice.token));
-    } else {
-      fail(*choice.sample, FinishReason::error, choice.token.error());
-    }
-  }
-  record_step(plan, {.model = computed - planned, .sampling = chosen - computed, .host = (planned - begin) + (Clock::now() - chosen) + handing_out_}, chunks);
+  for (News& news : news_) tell(std::move(news));
+  const auto end = Clock::now();
+  speculator_.record_step(plan.tokens, end - begin);
+  record_step(plan, {.model = computed - planned, .sampling = chosen - computed, .host = (planned - begin) + (end - chosen) + handing_out_}, chunks);
+}
+
+void EngineLoop::add_drafts(const StepPlan& plan) {
+  drafts_.clear();
+  for (const Chunk& chunk : plan.chunks) drafts_.push_back(&static_cast<Sample&>(*chunk.sequence).drafting);
+  speculator_.extend(*scheduler_, plan, drafts_);
 }
 
 void EngineLoop::note_started(const StepPlan& plan) {
@@ -186,16 +191,37 @@ void EngineLoop::note_started(const StepPlan& plan) {
 }
 
 void EngineLoop::choose(const StepPlan& plan, std::span<const float> logits) {
-  choices_.clear();
+  news_.clear();
   const auto width = static_cast<std::size_t>(model_.vocab_size());
-  std::size_t row = 0;
   for (const Chunk& chunk : plan.chunks) {
     if (!chunk.samples) continue;
-    auto& sample = static_cast<Sample&>(*chunk.sequence);
-    if ((row + 1) * width > logits.size()) throw std::runtime_error("the model gave fewer rows of logits than were asked for");
-    choices_.push_back({&sample, sampler_.sample(logits.subspan(row * width, width), sample_point(sample))});
-    ++row;
+    const std::size_t floats = (static_cast<std::size_t>(chunk.drafts) + 1) * width;
+    if (floats > logits.size()) throw std::runtime_error("the model gave fewer rows of logits than were asked for");
+    news_.push_back(choose(static_cast<Sample&>(*chunk.sequence), chunk.drafts, logits.first(floats)));
+    logits = logits.subspan(floats);
   }
+}
+
+/// Tokens from the rows [num_drafts + 1] of one sample. Each is chosen exactly as if it were the only one: its row follows
+/// the tokens before it for as long as the drafts were what was chosen. What ends the sample in the middle ends it there.
+/// Choosing with the one random number of each position and accepting a draft that was chosen is speculative sampling
+/// (Leviathan et al., 2023) for drafts of probability 1: a token x is accepted with probability p(x), and what replaces it
+/// is distributed as p without x.
+EngineLoop::News EngineLoop::choose(Sample& sample, int num_drafts, std::span<const float> logits) {
+  News news{.sample = &sample, .output = {.sample = sample.index, .text = {}, .tokens = {}, .logprobs = {}, .finish = {}}, .error = {}};
+  const std::size_t width = logits.size() / (static_cast<std::size_t>(num_drafts) + 1);
+  for (std::size_t row = 0; row <= static_cast<std::size_t>(num_drafts); ++row) {
+    auto chosen = sampler_.sample(logits.subspan(row * width, width), sample_point(sample));
+    if (!chosen) {
+      news.error = std::move(chosen.error());
+      break;
+    }
+    const TokenId token = chosen->token;
+    accept(sample, std::move(*chosen), news.output);
+    if (news.output.finish || row == static_cast<std::size_t>(num_drafts) || sample.drafts()[row] != token) break;
+  }
+  speculator_.learn(sample.drafting, news.output.tokens);
+  return news;
 }
 
 SamplePoint EngineLoop::sample_point(const Sample& sample) const {
@@ -211,32 +237,33 @@ SamplePoint EngineLoop::sample_point(const Sample& sample) const {
   return point;
 }
 
-void EngineLoop::accept(Sample& sample, SampledToken chosen) {
+void EngineLoop::accept(Sample& sample, SampledToken chosen, Output& output) {
   const SamplingParams& sampling = sample.request.submitted.request.sampling;
   sample.append(chosen.token);
   ++counts_.generated_tokens;
   if (uses_history(sampling)) sample.history.add_output(chosen.token);
   if (!sample.first_token) sample.first_token = Clock::now();
-
-  Output output{.sample = sample.index, .text = {}, .tokens = {chosen.token}, .logprobs = {}, .finish = {}};
+  output.tokens.push_back(chosen.token);
   if (sampling.logprobs) output.logprobs.push_back(std::move(chosen.logprobs));
   output.finish = finish_after(sample, chosen.token, output.text);
-  if (output.finish) {
-    finish(sample, std::move(output));
-  } else {
-    outgoing_.push_back({sample.request.submitted.delivery, sample.request.submitted.id, std::move(output), false});
-  }
 }
 
-/// The text that the token adds, and whether the sample ends with it.
+void EngineLoop::tell(News news) {
+  Sample& sample = *news.sample;
+  if (news.output.finish) return finish(sample, std::move(news.output));
+  if (!news.output.tokens.empty()) outgoing_.push_back({sample.request.submitted.delivery, sample.request.submitted.id, std::move(news.output), false});
+  if (news.error) fail(sample, FinishReason::error, *news.error);
+}
+
+/// Appends the text that the token adds; the end where the sample ends with it.
 std::optional<Finish> EngineLoop::finish_after(Sample& sample, TokenId token, std::string& text) {
   const auto& stops = sample.request.stop_tokens;
   if (std::find(stops.begin(), stops.end(), token) != stops.end()) {
-    text = sample.text.finish();
+    text += sample.text.finish();
     return Finish{.reason = FinishReason::stop, .stop = token, .error = {}, .usage = {}, .timings = {}};
   }
   auto piece = sample.text.push(token);
-  text = std::move(piece.text);
+  text += piece.text;
   if (piece.stopped) {
     return Finish{.reason = FinishReason::stop, .stop = sample.text.matched_stop(), .error = {}, .usage = {}, .timings = {}};
   }
@@ -271,7 +298,8 @@ void EngineLoop::report(Sample& sample, Output output) {
     return time ? *time - submitted.submitted : std::chrono::nanoseconds{0};
   };
   Finish& finish = *output.finish;
-  finish.usage = {sample.prompt_tokens(), sample.cached_tokens(), static_cast<int>(sample.output().size())};
+  finish.usage = {sample.prompt_tokens(), sample.cached_tokens(), static_cast<int>(sample.output().size()),
+                  sample.drafting.accepted_prediction_tokens, sample.drafting.rejected_prediction_tokens};
   finish.timings = {since(sample.first_step), since(sample.first_token), Clock::now() - submitted.submitted};
   ++counts_.samples_finished[static_cast<std::size_t>(finish.reason)];
   sample.ended = true;
@@ -358,6 +386,7 @@ void EngineLoop::publish_stats() {
   counts_.preemptions = counted_before_.preemptions + now.preemptions;
   counts_.watchdog_trips = counted_before_.watchdog_trips + now.watchdog_trips;
   counts_.blocks_evicted = evicted_before_ + cache_->prefixes().evictions();
+  counts_.drafts = speculator_.counts();
   counts_.waiting = static_cast<int>(scheduler_->waiting().size());
   counts_.running = static_cast<int>(scheduler_->running().size());
   counts_.block_size = options_.block_size;

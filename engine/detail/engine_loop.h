@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/detail/inbox.h"
+#include "engine/detail/speculation.h"
 #include "engine/detail/step_batch.h"
 #include "engine/detokenizer.h"
 #include "engine/engine.h"
@@ -43,6 +44,7 @@ class EngineLoop {
     int index;
     Detokenizer text;
     TokenHistory history;
+    SampleDrafts drafting;
     std::optional<Clock::time_point> first_step, first_token;
     bool ended = false;
   };
@@ -61,9 +63,11 @@ class EngineLoop {
     bool last = false;  // of the request
   };
 
-  struct Choice {
+  /// What a step gave a sample: tokens that are appended to it already, and its end where they end it.
+  struct News {
     Sample* sample = nullptr;
-    tl::expected<SampledToken, std::string> token;
+    Output output;
+    std::optional<std::string> error;  ///< after those tokens nothing could be chosen
   };
 
   void take_messages(const std::stop_token& stop);
@@ -75,9 +79,12 @@ class EngineLoop {
 
   void step();
   void note_started(const StepPlan& plan);
+  void add_drafts(const StepPlan& plan);
   void choose(const StepPlan& plan, std::span<const float> logits);
+  [[nodiscard]] News choose(Sample& sample, int num_drafts, std::span<const float> logits);
   [[nodiscard]] SamplePoint sample_point(const Sample& sample) const;
-  void accept(Sample& sample, SampledToken chosen);
+  void accept(Sample& sample, SampledToken chosen, Output& output);
+  void tell(News news);
   [[nodiscard]] std::optional<Finish> finish_after(Sample& sample, TokenId token, std::string& text);
   void finish(Sample& sample, Output output);
   void report(Sample& sample, Output output);
@@ -102,7 +109,9 @@ class EngineLoop {
   std::optional<Scheduler> scheduler_;
   Sampler sampler_;
   StepBatch batch_;
-  std::vector<Choice> choices_;
+  Speculator speculator_;
+  std::vector<SampleDrafts*> drafts_;  // [chunks of the step]
+  std::vector<News> news_;
   std::vector<Outgoing> outgoing_;     // handed out when the step is over and its stats are published
   std::chrono::nanoseconds handing_out_{0};  // time it took, counted with the next step
   std::unordered_map<std::uint64_t, std::unique_ptr<ActiveRequest>> requests_;

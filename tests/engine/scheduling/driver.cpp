@@ -44,6 +44,30 @@ void Driver::finish(Sequence& sequence, bool stuck) {
   sequences_.erase(sequence.id());
 }
 
+void Driver::add_drafts(const StepPlan& plan) {
+  if (!draft) return;
+  const int available = cache.available();
+  const int running = static_cast<int>(scheduler.running().size());
+  for (std::size_t i = 0; i < plan.chunks.size(); ++i) drafted_tokens += scheduler.add_drafts(i, draft(*plan.chunks[i].sequence));
+  EXPECT_GE(cache.available(), 0);
+  EXPECT_LE(cache.available(), available);
+  EXPECT_EQ(static_cast<int>(scheduler.running().size()), running) << "a draft preempted somebody";
+}
+
+/// The greedy tokens of the rows [drafts + 1], for as long as the drafts were right.
+void Driver::append(Sequence& sequence, int drafts, std::span<const float> logits) {
+  const auto width = static_cast<std::size_t>(model.vocab_size());
+  for (std::size_t i = 0; i <= static_cast<std::size_t>(drafts); ++i) {
+    const auto row = logits.subspan(i * width, width);
+    const auto token = static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin());
+    sequence.append(token);
+    Result& result = results_[sequence.id()];
+    if (result.first_token_in_step == 0) result.first_token_in_step = steps_;
+    if (i == static_cast<std::size_t>(drafts) || sequence.drafts()[i] != token) break;
+    ++accepted_tokens;
+  }
+}
+
 bool Driver::step() {
   if (!scheduler.has_work()) return false;
   ++steps_;
@@ -53,23 +77,22 @@ bool Driver::step() {
     finish(*plan.stuck, true);
     return true;
   }
-  std::vector<Sequence*> sampled;
-  for (const Chunk& chunk : plan.chunks) {
-    if (chunk.samples) sampled.push_back(chunk.sequence);
-  }
+  add_drafts(plan);
+  const std::vector<Chunk> chunks = plan.chunks;
   const StepInput input = batch_.build(plan, cache.block_size());
   model.copy_blocks(plan.copies);
-  const auto logits = model.forward(input);
+  auto logits = model.forward(input);
   computed_tokens += plan.tokens;
   step_tokens.push_back(plan.tokens);
+  for (const Chunk& chunk : chunks) {
+    if (!chunk.samples) continue;
+    const auto floats = (static_cast<std::size_t>(chunk.drafts) + 1) * static_cast<std::size_t>(model.vocab_size());
+    append(*chunk.sequence, chunk.drafts, logits.first(floats));
+    logits = logits.subspan(floats);
+  }
   scheduler.commit();
-  const auto width = static_cast<std::size_t>(model.vocab_size());
-  for (std::size_t i = 0; i < sampled.size(); ++i) {
-    const auto row = logits.subspan(i * width, width);
-    sampled[i]->append(static_cast<TokenId>(std::max_element(row.begin(), row.end()) - row.begin()));
-    Result& result = results_[sampled[i]->id()];
-    if (result.first_token_in_step == 0) result.first_token_in_step = steps_;
-    if (sampled[i]->num_tokens() >= sampled[i]->max_total_tokens()) finish(*sampled[i], false);
+  for (const Chunk& chunk : chunks) {
+    if (chunk.samples && chunk.sequence->num_tokens() >= chunk.sequence->max_total_tokens()) finish(*chunk.sequence, false);
   }
   scheduler.check();
   cache.prefixes().check();

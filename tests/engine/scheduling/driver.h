@@ -15,8 +15,8 @@
 
 namespace fixpoint::engine::testing {
 
-/// The engine's loop without threads and text: plans a step, runs the fake model on it, appends the greedy tokens, checks
-/// every invariant, and takes out what is done.
+/// The engine's loop without threads and text: plans a step, runs the fake model on it, drafts included, appends the greedy
+/// tokens, checks every invariant, and takes out what is done.
 class Driver {
  public:
   struct Options {
@@ -58,10 +58,15 @@ class Driver {
   Scheduler scheduler;
   int computed_tokens = 0;                           ///< rows of all forwards
   std::vector<int> step_tokens;                      ///< rows of each
+  int drafted_tokens = 0;                            ///< draft tokens among them …
+  int accepted_tokens = 0;                           ///< … and those that were right
   std::function<void(const StepPlan&)> on_plan;
+  std::function<std::vector<TokenId>(const Sequence&)> draft;  ///< asked for every sequence that decodes
 
  private:
   void finish(Sequence& sequence, bool stuck);
+  void add_drafts(const StepPlan& plan);
+  void append(Sequence& sequence, int drafts, std::span<const float> logits);
 
   std::map<SequenceId, std::unique_ptr<Sequence>> sequences_;
   std::map<SequenceId, Result> results_;

@@ -81,6 +81,30 @@ class RandomMixTest : public ::testing::TestWithParam<unsigned> {
     }
   }
 
+  /// Drafts that are right for a while, empty, too long or nonsense.
+  static std::vector<TokenId> draft(const Driver& driver, const Sequence& sequence, std::mt19937& random) {
+    const int length = static_cast<int>(random() % 14);
+    if (random() % 4 == 0) return random_tokens(length * 5, random());
+    std::vector<TokenId> tokens = driver.expected({sequence.tokens().begin(), sequence.tokens().end()}, length);
+    if (!tokens.empty() && random() % 4 != 0) tokens[random() % tokens.size()] = static_cast<TokenId>(random() % 64);
+    return tokens;
+  }
+
+  void expect_what_prompts_imply_and_no_leaks(Driver& driver) const {
+    for (const auto& [id, submitted] : submitted_) {
+      EXPECT_EQ(driver.result(id).output, driver.expected(submitted.prompt, submitted.max_tokens)) << "sequence " << id;
+      EXPECT_FALSE(driver.result(id).stuck);
+      EXPECT_LE(driver.result(id).preemptions, 200);
+    }
+    EXPECT_EQ(driver.scheduler.counters().watchdog_trips, 0U);
+    while (driver.cache.drop_oldest_pin()) {
+    }
+    EXPECT_EQ(driver.cache.pool().held_count(), 0);
+    while (driver.cache.prefixes().evict_oldest()) {
+    }
+    EXPECT_EQ(driver.cache.pool().free_count(), driver.cache.pool().total());
+  }
+
   std::vector<std::vector<TokenId>> texts_;
   std::map<SequenceId, Submitted> submitted_;
 };
@@ -90,18 +114,17 @@ TEST_P(RandomMixTest, EveryOutputIsWhatItsPromptImpliesAndNothingLeaks) {
   Driver driver(options(random));
   for (int i = 0; i < 400; ++i) ASSERT_NO_THROW(act(driver, random)) << "action " << i;
   ASSERT_NO_THROW(driver.run(20000));
-  for (const auto& [id, submitted] : submitted_) {
-    EXPECT_EQ(driver.result(id).output, driver.expected(submitted.prompt, submitted.max_tokens)) << "sequence " << id;
-    EXPECT_FALSE(driver.result(id).stuck);
-    EXPECT_LE(driver.result(id).preemptions, 200);
-  }
-  EXPECT_EQ(driver.scheduler.counters().watchdog_trips, 0U);
-  while (driver.cache.drop_oldest_pin()) {
-  }
-  EXPECT_EQ(driver.cache.pool().held_count(), 0);
-  while (driver.cache.prefixes().evict_oldest()) {
-  }
-  EXPECT_EQ(driver.cache.pool().free_count(), driver.cache.pool().total());
+  expect_what_prompts_imply_and_no_leaks(driver);
+}
+
+TEST_P(RandomMixTest, DraftsOfAnyKindChangeNoTokenLeakNothingAndPreemptNobody) {
+  std::mt19937 random(GetParam() + 1'000);
+  Driver driver(options(random));
+  std::mt19937 drafts(GetParam());
+  driver.draft = [&](const Sequence& sequence) { return draft(driver, sequence, drafts); };
+  for (int i = 0; i < 400; ++i) ASSERT_NO_THROW(act(driver, random)) << "action " << i;
+  ASSERT_NO_THROW(driver.run(20000));
+  expect_what_prompts_imply_and_no_leaks(driver);
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomMixTest, ::testing::Range(0U, 200U));

@@ -142,6 +142,37 @@ TEST_P(RealModelTest, ThirtyTwoInOneBatchAnswerAsAlone) {
   EXPECT_LE(model->engine().stats().steps, 1U + kTokens + 1U) << "all of them in each step";
 }
 
+// Drafts that are right, wrong in places and made up: every row is computed as if it were alone, so the bits are the same.
+TEST_P(RealModelTest, SpeculationChangesNoBit) {
+  std::mt19937 random(12);
+  auto asked = requests(random);
+  std::vector<CompletedSample> plain;
+  {
+    const auto model = load({.max_running = 1, .speculation = Speculation::off}, 1024, 1);
+    for (const Request& request : asked) plain.push_back(model->engine().generate(request)->samples[0]);
+  }
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    asked[i].prediction = plain[i].tokens;
+    for (TokenId& token : asked[i].prediction) token = random() % 8 == 0 ? static_cast<TokenId>(random() % 200) : token;
+  }
+  for (const Speculation speculation : {Speculation::always, Speculation::measured}) {
+    const auto model = load({.max_running = 4, .max_step_tokens = 100, .speculation = speculation}, 256, 2);
+    for (int round = 0; round < 2; ++round) {
+      std::vector<Collector> collectors(asked.size());
+      std::vector<RequestHandle> handles;
+      for (std::size_t i = 0; i < asked.size(); ++i) handles.push_back(std::move(*model->engine().submit(asked[i], collectors[i].sink())));
+      for (std::size_t i = 0; i < asked.size(); ++i) {
+        const auto sample = collectors[i].wait().samples[0];
+        ASSERT_EQ(sample.tokens, plain[i].tokens) << "request " << i;
+        ASSERT_TRUE(sample.logprobs == plain[i].logprobs) << "not to the bit: request " << i;
+      }
+    }
+    if (speculation == Speculation::always) {
+      EXPECT_GT(model->engine().stats().drafts[static_cast<std::size_t>(DraftSource::previous_attempt)].accepted_tokens, 300U);
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(
     Models, RealModelTest,
     ::testing::Values(Case{"llama_f32", {.arch = Architecture::llama}, kernels::DType::f32},
