@@ -193,7 +193,7 @@ Trace trace_native(Sandbox& sandbox, const Program& program, const TraceSubject&
   named.kind = Kind::dict;
   auto answer = detail::load(line, program, "", false, deadline);
   if (answer) answer = line.ask("call", {Value::of(call->entry_point), Value::tuple_of(call->arguments), named, Value::of(false)}, deadline);
-  trace.verdict = line.finish(!answer || !line.end(deadline));
+  trace.verdict = line.finish(!answer || line.end(deadline));
   take_report(trace, options);
   if (answer && answer->raised) take_exception(trace, answer->value);
   if (answer && !answer->raised) trace.result = to_text(answer->value, options.value_bytes);
@@ -210,7 +210,7 @@ Trace trace_javascript(Sandbox& sandbox, const Program& program, const TracedCal
   if (answer && !answer->raised) {
     answer = line.ask("call", {Value::of(call.entry_point), Value::tuple_of(call.arguments), named, Value::of(false)}, deadline);
   }
-  trace.verdict = line.finish(!answer || !line.end(deadline));
+  trace.verdict = line.finish(!answer || line.end(deadline));
   trace.limit = detail::limit_of(trace.verdict.outcome);
   if (!answer) {
     trace.exception = describe(trace.verdict.outcome);

@@ -22,7 +22,7 @@ target_sources(fixpoint_sandbox PRIVATE
 
 # Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.
 add_library(fixpoint_sandbox_zygote MODULE
-  detail/zygote/zygote.cpp detail/zygote/copied_pages.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
+  detail/zygote/zygote.cpp detail/zygote/usual_pages.cpp detail/target.cpp detail/limits.cpp detail/privileges.cpp detail/landlock.cpp
   detail/channel.cpp detail/frame.cpp detail/box_files.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_zygote PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_zygote PRIVATE -O2 -Wall -Wextra -Wshadow -fno-exceptions)

@@ -135,6 +135,43 @@ TEST(CallCheckTest, ACallThatTakesTooLongEndsTheRun) {
   EXPECT_FALSE(result.passed);
 }
 
+TEST(CallCheckTest, QuestionsThatRunAheadAreAnsweredInOrderWhateverTheirSize) {
+  CallCheck what{.entry_point = "f", .tests = {}};
+  for (int i = 0; i < 400; ++i) {
+    const std::string text(i % 50 == 7 ? 100'000 : i % 10 == 3 ? 5'000 : 5, 'a');
+    what.tests.push_back({.arguments = {Value::of(i), Value::of(text)}, .expected = Value::tuple_of({Value::of(i), Value::of(text + text)})});
+  }
+  const char* source = "calls = []\ndef f(i, s):\n    calls.append(i)\n    return (len(calls) - 1, s + s)\n";
+  const auto result = check_python(source, what);
+  EXPECT_TRUE(result.passed) << explain(result).substr(0, 1000);
+}
+
+TEST(CallCheckTest, AFailureIsTheTestsOwnThoughLaterOnesWereAsked) {
+  CallCheck what{.entry_point = "f", .tests = {}};
+  for (int i = 0; i < 60; ++i) what.tests.push_back({.arguments = {Value::of(i)}, .expected = Value::of(i)});
+  for (const bool stop : {false, true}) {
+    CheckOptions options;
+    options.stop_at_first_failure = stop;
+    auto result = check_python("def f(i):\n    return -1 if i == 20 else i\n", what, options);
+    EXPECT_EQ(result.passed_tests(), stop ? 20u : 59u) << explain(result).substr(0, 1000);
+    EXPECT_EQ(result.tests[20].outcome, TestOutcome::wrong);
+    EXPECT_EQ(result.tests[21].outcome, stop ? TestOutcome::not_run : TestOutcome::passed);
+    result = check_python("import os\ndef f(i):\n    if i == 20: os._exit(0)\n    return i\n", what, options);
+    EXPECT_EQ(result.passed_tests(), 20u);
+    EXPECT_EQ(result.tests[20].outcome, TestOutcome::crashed);
+    EXPECT_EQ(result.tests[21].outcome, TestOutcome::not_run);
+  }
+}
+
+TEST(CallCheckTest, AnEndThatDoesNotComeInTimeIsALimitAndNoCrash) {
+  CheckOptions options;
+  options.call_wall = std::chrono::milliseconds(1500);
+  const auto result = check_python("import sys, time\nclass Out:\n    def write(self, text): pass\n    def flush(self): time.sleep(600)\nsys.stdout = Out()\ndef f(x):\n    return x\n",
+                                   CallCheck{.entry_point = "f", .tests = {call("(1,)", "1")}}, options);
+  EXPECT_FALSE(result.passed);
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::limit) << explain(result);
+}
+
 TEST(CallCheckTest, NoTestsIsNoPass) {
   EXPECT_FALSE(check_python("def f(): pass", CallCheck{.entry_point = "f"}).passed);
   EXPECT_FALSE(check_python("", PrintedCheck{}).passed);

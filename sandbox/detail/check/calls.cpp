@@ -38,9 +38,9 @@ struct Reply {
 // All calls of one program, in order, until one gets no answer.
 class Caller {
  public:
-  Caller(Judge& judge, const Program& program, const std::string& entry_point)
-      : judge_(judge), entry_point_(entry_point) {
-    auto job = driver_job(program, entry_point, judge.options.limits);
+  Caller(Judge& judge, const Program& program, const CallCheck& check)
+      : judge_(judge), entry_point_(check.entry_point), tests_(check.tests) {
+    auto job = driver_job(program, entry_point_, judge.options.limits);
     if (!job) return;
     line_ = std::make_unique<Conversation>(judge.sandbox, std::move(*job), max_message_bytes, judge.stop);
     // Compilation comes before the first answer, under limits of its own.
@@ -50,15 +50,21 @@ class Caller {
 
   bool supported() const { return line_ != nullptr; }
   const Reply& loaded() const { return loaded_; }
-  Reply call(const CallTest& test) {
-    const std::string& name = test.entry_point.empty() ? entry_point_ : test.entry_point;
-    return to_reply(line_->ask("call", {Value::of(name), Value::tuple_of(test.arguments), named_arguments(test), Value::of(false)},
-                               judge_.call_deadline()));
+  // The reply to the next test, while later ones are asked already.
+  Reply next() {
+    const auto deadline = judge_.call_deadline();
+    while (asked_ < tests_.size() && line_->may_ask()) ask(tests_[asked_++], deadline);
+    return to_reply(line_->next_answer(deadline));
   }
-  bool end() { return line_->end(judge_.call_deadline()); }
+  [[nodiscard]] bool owes_answers() const { return line_->owes_answers(); }
+  [[nodiscard]] std::optional<Silence> end() { return line_->end(judge_.call_deadline()); }
   Verdict finish(bool stop_now) { return line_->finish(stop_now); }
 
  private:
+  void ask(const CallTest& test, std::chrono::steady_clock::time_point deadline) {
+    const std::string& name = test.entry_point.empty() ? entry_point_ : test.entry_point;
+    line_->ask_ahead("call", {Value::of(name), Value::tuple_of(test.arguments), named_arguments(test), Value::of(false)}, deadline);
+  }
   static Reply to_reply(tl::expected<Answer, Silence> answer) {
     if (!answer) return {std::nullopt, answer.error()};
     return {std::move(*answer), std::nullopt};
@@ -66,6 +72,8 @@ class Caller {
 
   Judge& judge_;
   const std::string& entry_point_;
+  const std::vector<CallTest>& tests_;
+  std::size_t asked_ = 0;
   std::unique_ptr<Conversation> line_;
   Reply loaded_;
 };
@@ -96,7 +104,7 @@ void judge_answer(TestResult& test, const Answer& answer, const std::variant<Val
 // What the reference program gives for each test; an error where it fails.
 tl::expected<std::vector<std::variant<Value, std::string>>, std::string> reference_answers(Judge& judge, const CallCheck& check) {
   std::vector<std::variant<Value, std::string>> out;
-  Caller caller(judge, *check.reference, check.entry_point);
+  Caller caller(judge, *check.reference, check);
   if (!caller.supported()) return tl::unexpected(std::string("no calls in this language"));
   const auto failed = [&](const Reply& reply) {
     TestResult test;
@@ -109,8 +117,8 @@ tl::expected<std::vector<std::variant<Value, std::string>>, std::string> referen
     return tl::unexpected("the reference program failed: " + test.message);
   };
   if (!caller.loaded().answer || caller.loaded().answer->raised) return failed(caller.loaded());
-  for (const CallTest& test : check.tests) {
-    Reply reply = caller.call(test);
+  for (std::size_t i = 0; i < check.tests.size(); ++i) {
+    Reply reply = caller.next();
     if (!reply.answer) return failed(reply);
     if (reply.answer->raised) {
       const Value& record = reply.answer->value;
@@ -120,7 +128,7 @@ tl::expected<std::vector<std::variant<Value, std::string>>, std::string> referen
       out.emplace_back(std::move(reply.answer->value));
     }
   }
-  const bool ended = caller.end();
+  const bool ended = !caller.end();
   const Verdict verdict = caller.finish(!ended);
   judge.result.cpu += verdict.usage.cpu;
   judge.result.wall += verdict.usage.wall;
@@ -145,7 +153,7 @@ void Judge::calls(const CallCheck& check) {
   if (check.tests.empty()) return;
   Equality rules = check.equality;
   if (program.language != Language::python) rules.lists_equal_tuples = true;  // the others have one kind of sequence
-  Caller caller(*this, program, check.entry_point);
+  Caller caller(*this, program, check);
   if (!caller.supported()) {
     result.error = "calls are judged in Python, JavaScript and C++ only, not in " + std::string(sandbox::name(program.language));
     return;
@@ -154,27 +162,28 @@ void Judge::calls(const CallCheck& check) {
     result.tests[0].test = call_text(check.tests[0], check.entry_point, options.max_text_bytes);
     if (caller.loaded().answer) describe_exception(result.tests[0], caller.loaded().answer->value, options.max_text_bytes);
     const auto silence = caller.loaded().silence;
-    silence ? ended_at(0, caller.finish(true), silence) : account(caller.finish(!caller.end()));
+    silence ? ended_at(0, caller.finish(true), silence) : account(caller.finish(caller.end().has_value()));
     return;
   }
   for (std::size_t i = 0; i < check.tests.size(); ++i) {
     TestResult& test = result.tests[i];
-    const Reply reply = caller.call(check.tests[i]);
+    const Reply reply = caller.next();
     if (reply.answer) {
       judge_answer(test, *reply.answer, check.reference ? expected[i] : check.tests[i].expected, rules, options.max_text_bytes);
       if (test.outcome == TestOutcome::passed) continue;
     }
     test.test = call_text(check.tests[i], check.entry_point, options.max_text_bytes);
     if (reply.silence) return ended_at(i, caller.finish(true), reply.silence);
-    if (options.stop_at_first_failure) return account(caller.finish(!caller.end()));
+    // What it was asked already, it would still answer.
+    if (options.stop_at_first_failure) return account(caller.finish(caller.owes_answers() || caller.end()));
   }
-  const bool ended = caller.end();
-  Verdict verdict = caller.finish(!ended);
-  if (!ended || !verdict.ok()) {
+  const std::optional<Silence> silence = caller.end();
+  Verdict verdict = caller.finish(silence.has_value());
+  if (silence || !verdict.ok()) {
     // Every answer was right, yet the program did not end as programs do: no pass.
     TestResult& last = result.tests.back();
     last.test = call_text(check.tests.back(), check.entry_point, options.max_text_bytes);
-    describe_end(last, verdict, ended ? std::nullopt : std::optional(Silence::garbled));
+    describe_end(last, verdict, silence);
     if (last.outcome == TestOutcome::passed) last.outcome = TestOutcome::crashed;
   }
   account(verdict);

@@ -9,6 +9,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <deque>
 #include <functional>
 #include <system_error>
 #include <thread>
@@ -29,6 +30,9 @@ Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+// Questions without an answer take no more of a pipe than this; it holds 64 KiB, in pages.
+constexpr std::size_t ahead_bytes = 16 << 10;
+
 int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
@@ -43,6 +47,14 @@ struct Conversation::State {
   MessageReader reader;
   Pipe questions = make_pipe();  // its read end stays open here until the run has ended, so that no write raises SIGPIPE
   Pipe answers = make_pipe();
+  struct Asked {
+    std::string nonce;
+    std::size_t bytes;
+  };
+  std::deque<Asked> asked;  // in order; the last one is not sent yet where `held` is not empty
+  std::size_t asked_bytes = 0;
+  std::string held;
+  std::optional<Silence> unsent;  // why a question could not be sent
   std::stop_source source;
   Job job;
   Verdict verdict;
@@ -68,8 +80,9 @@ Conversation::~Conversation() {
   if (state_) finish(true);
 }
 
-bool Conversation::send(const Value& message, Clock::time_point deadline) {
-  const std::string bytes = message_bytes(message);
+bool Conversation::send(const Value& message, Clock::time_point deadline) { return send(message_bytes(message), deadline); }
+
+bool Conversation::send(const std::string& bytes, Clock::time_point deadline) {
   std::size_t sent = 0;
   while (sent < bytes.size()) {
     const ssize_t n = ::write(state_->questions.write.get(), bytes.data() + sent, bytes.size() - sent);
@@ -105,34 +118,67 @@ tl::expected<Value, Silence> Conversation::receive(Clock::time_point deadline) {
 }
 
 tl::expected<Answer, Silence> Conversation::ask(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
+  ask_ahead(kind, std::move(parts), deadline);
+  return next_answer(deadline);
+}
+
+bool Conversation::owes_answers() const { return !state_->asked.empty(); }
+
+bool Conversation::may_ask() const {
+  return state_->held.empty() && !state_->unsent && (state_->asked.empty() || state_->asked_bytes < ahead_bytes);
+}
+
+void Conversation::ask_ahead(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
+  State& state = *state_;
   Value nonce = fresh_nonce();
-  const std::string expected_nonce = nonce.text;
+  std::string expected_nonce = nonce.text;
   std::vector<Value> message;
   message.reserve(parts.size() + 2);
   message.push_back(Value::of(kind));
   message.push_back(std::move(nonce));
   for (Value& part : parts) message.push_back(std::move(part));
-  // A message that came before the question was asked answers nothing.
-  if (state_->reader.buffered() > 0) return tl::unexpected(Silence::garbled);
-  if (!send(Value::tuple_of(std::move(message)), deadline)) {
-    return tl::unexpected(Clock::now() >= deadline ? Silence::late : Silence::ended);
-  }
+  state.held = message_bytes(Value::tuple_of(std::move(message)));
+  // A message that came before any question was asked answers nothing.
+  if (state.asked.empty() && state.reader.buffered() > 0) state.unsent = Silence::garbled;
+  state.asked.push_back({std::move(expected_nonce), state.held.size()});
+  state.asked_bytes += state.held.size();
+  send_held(deadline);
+}
+
+// The oldest question may be of any size: the driver has nothing else to do than to read it.
+void Conversation::send_held(Clock::time_point deadline) {
+  State& state = *state_;
+  if (state.held.empty() || state.unsent || (state.asked.size() > 1 && state.asked_bytes > ahead_bytes)) return;
+  if (!send(state.held, deadline)) state.unsent = Clock::now() >= deadline ? Silence::late : Silence::ended;
+  state.held.clear();
+}
+
+tl::expected<Answer, Silence> Conversation::next_answer(Clock::time_point deadline) {
+  State& state = *state_;
+  // Answers that were given before the pipe broke still count; the question that broke it has none.
+  if (state.asked.size() <= 1 && state.unsent) return tl::unexpected(*state.unsent);
+  if (state.asked.empty()) return tl::unexpected(Silence::garbled);
   auto reply = receive(deadline);
   if (!reply) return tl::unexpected(reply.error());
   auto answer = parse_answer(std::move(*reply));
-  if (!answer || answer->nonce != expected_nonce) return tl::unexpected(Silence::garbled);
+  if (!answer || answer->nonce != state.asked.front().nonce) return tl::unexpected(Silence::garbled);
+  state.asked_bytes -= state.asked.front().bytes;
+  state.asked.pop_front();
+  send_held(deadline);
   return std::move(*answer);
 }
 
-bool Conversation::end(Clock::time_point deadline) {
+std::optional<Silence> Conversation::end(Clock::time_point deadline) {
   const Value nonce = fresh_nonce();
-  if (state_->reader.buffered() > 0) return false;
-  if (!send(Value::tuple_of({Value::of("end"), nonce}), deadline)) return false;
+  if (owes_answers() || state_->reader.buffered() > 0) return Silence::garbled;
+  if (!send(Value::tuple_of({Value::of("end"), nonce}), deadline)) return Clock::now() >= deadline ? Silence::late : Silence::ended;
   const auto reply = receive(deadline);
-  if (!reply || reply->kind != Value::Kind::tuple || reply->items.size() != 2) return false;
-  if (reply->items[0].text != "bye" || reply->items[1].text != nonce.text) return false;
+  if (!reply) return reply.error();
+  if (reply->kind != Value::Kind::tuple || reply->items.size() != 2) return Silence::garbled;
+  if (reply->items[0].text != "bye" || reply->items[1].text != nonce.text) return Silence::garbled;
   const auto after = receive(deadline);
-  return !after && after.error() == Silence::ended;
+  if (after) return Silence::garbled;
+  return after.error() == Silence::ended ? std::nullopt : std::optional(after.error());
 }
 
 Verdict Conversation::finish(bool stop_now) {

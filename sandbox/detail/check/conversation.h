@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 namespace fixpoint::sandbox::detail {
 
@@ -25,12 +26,22 @@ class Conversation {
   // One question with a fresh nonce: `kind`, nonce, `parts`. Any other answer than one with that nonce is `garbled`.
   [[nodiscard]] tl::expected<Answer, Silence> ask(const char* kind, std::vector<Value> parts,
                                                   std::chrono::steady_clock::time_point deadline);
-  // Asks the driver to end and waits for it; true when it said goodbye with the nonce of this question.
-  bool end(std::chrono::steady_clock::time_point deadline);
+  // Questions ahead of their answers, so that neither side waits for the other at each one: as many as surely fit into the
+  // pipe, while may_ask(). next_answer: the answer to the oldest of them; any other than one with its nonce is `garbled`. What a
+  // program learns early are arguments; what is expected of it is never there.
+  [[nodiscard]] bool may_ask() const;
+  void ask_ahead(const char* kind, std::vector<Value> parts, std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] tl::expected<Answer, Silence> next_answer(std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] bool owes_answers() const;
+  // Asks the driver to end and waits for it. Nothing when it said goodbye with the nonce of this question and was gone then.
+  [[nodiscard]] std::optional<Silence> end(std::chrono::steady_clock::time_point deadline);
   // Ends the run if it still goes on, and says how it ended. A run that was stopped here reads as `cancelled`.
   Verdict finish(bool stop_now);
 
  private:
+  bool send(const std::string& bytes, std::chrono::steady_clock::time_point deadline);
+  void send_held(std::chrono::steady_clock::time_point deadline);
+
   struct State;
   std::unique_ptr<State> state_;
 };

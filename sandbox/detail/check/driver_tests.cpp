@@ -223,12 +223,13 @@ void run_inside(Judge& judge, const TextCheck& check) {
     return judge.account(run.tests().finish(true));
   }
   const bool went_well = !run.unloadable() && !run.tests_silence && run.run(nullptr);
-  const bool ended = went_well && run.tests().end(judge.call_deadline());
-  const Verdict verdict = run.tests().finish(!ended);
+  std::optional<Silence> silence = run.tests_silence;
+  if (went_well) silence = run.tests().end(judge.call_deadline());
+  const Verdict verdict = run.tests().finish(!went_well || silence);
   take_units(judge, run);
-  if (run.tests_silence || (went_well && (!ended || !verdict.ok()))) {
+  if (silence || (went_well && !verdict.ok())) {
     if (went_well) judge.result.tests.emplace_back().test = "a normal end";
-    return blame(judge, verdict, ended ? std::nullopt : run.tests_silence.has_value() ? run.tests_silence : Silence::garbled);
+    return blame(judge, verdict, silence);
   }
   judge.account(verdict);
 }
@@ -252,19 +253,19 @@ std::optional<std::string> run_apart(Judge& judge, const TextCheck& check) {
     TestResult& test = judge.result.tests.emplace_back();
     test.test = "the program's own statements";
     if (loaded) describe_exception(test, loaded->value, judge.options.max_text_bytes);
-    const Verdict verdict = candidate.finish(!loaded || !candidate.end(judge.call_deadline()));
+    const Verdict verdict = candidate.finish(!loaded || candidate.end(judge.call_deadline()));
     loaded ? judge.account(verdict) : judge.ended_at(0, verdict, loaded.error());
     return std::nullopt;
   }
   run.run(&candidate);
-  const bool ended = !run.candidate_silence && candidate.end(judge.call_deadline());
-  const Verdict verdict = candidate.finish(!ended);
-  const Verdict tests_verdict = run.tests().finish(!run.finished || !run.tests().end(judge.call_deadline()));
+  const std::optional<Silence> silence = run.candidate_silence ? run.candidate_silence : candidate.end(judge.call_deadline());
+  const Verdict verdict = candidate.finish(silence.has_value());
+  const Verdict tests_verdict = run.tests().finish(!run.finished || run.tests().end(judge.call_deadline()));
   take_units(judge, run);
   judge.result.cpu += tests_verdict.usage.cpu;
-  if (run.candidate_silence || (run.finished && (!ended || !verdict.ok()))) {
+  if (run.candidate_silence || (run.finished && (silence || !verdict.ok()))) {
     if (run.finished) judge.result.tests.emplace_back().test = "a normal end";
-    blame(judge, verdict, run.candidate_silence ? run.candidate_silence : std::optional(Silence::garbled));
+    blame(judge, verdict, silence);
     return std::nullopt;
   }
   if (run.tests_silence) {

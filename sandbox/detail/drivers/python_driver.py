@@ -297,16 +297,17 @@ def rebuilt(name, content):
 class Channel:
     def __init__(self):
         self.read, self.write = os.read, os.write
+        self.ahead = bytearray()  # questions that came with the one before
 
     def exactly(self, n):
-        parts = []
-        while n:
-            part = self.read(QUESTIONS, min(n, 1 << 20))
+        while len(self.ahead) < n:
+            part = self.read(QUESTIONS, max(n - len(self.ahead), 1 << 16))
             if not part:
                 raise ProtocolEnd()
-            parts.append(part)
-            n -= len(part)
-        return b"".join(parts)
+            self.ahead += part
+        data = bytes(self.ahead[:n])
+        del self.ahead[:n]
+        return data
 
     def receive(self, objects=None):
         n = int.from_bytes(self.exactly(4), "little")

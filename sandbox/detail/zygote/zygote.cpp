@@ -19,7 +19,7 @@
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/target.h"
-#include "sandbox/detail/zygote/copied_pages.h"
+#include "sandbox/detail/zygote/usual_pages.h"
 
 namespace {
 
@@ -36,7 +36,7 @@ struct Zygote {
   std::vector<UniqueFd> descriptors;
   UniqueFd maps;
   UniqueFd pages;
-  std::vector<PageRun> usual;  ///< what a program writes to
+  UsualPages usual;  ///< what a program touches
 };
 
 Zygote& zygote() {
@@ -93,6 +93,12 @@ TargetPlan make_plan() {
   return plan;
 }
 
+/// What is forked from now on is born in our own pid namespace again, not in the last run's, with whose end it would be killed.
+bool leave_run() {
+  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  return self.valid() && ::setns(self.get(), CLONE_NEWPID) == 0;
+}
+
 bool place_judge(const LaunchFrame& job, const std::vector<UniqueFd>& descriptors) {
   if (!job.has(LaunchFrame::judge)) {
     ::close(kQuestions);
@@ -127,7 +133,8 @@ int fixpoint_zygote_receive() {
     if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 2) {
       zygote().maps = std::move(message->descriptors[0]);
       zygote().pages = std::move(message->descriptors[1]);
-      return 2;
+      if (leave_run()) return 2;
+      continue;
     }
     if (!unfold_frame(*message)) return 0;
     if (!accept(*message)) continue;
@@ -138,7 +145,9 @@ int fixpoint_zygote_receive() {
   }
 }
 
-/// Like os.fork, but the child is the broker's, which learns of its end without us.
+/// Like os.fork, but the child is the broker's, which learns of its end without us. Its first act, while it has only run on one
+/// processor and nothing waits for it, is to map and copy the usual pages in one go: a fault for each costs twice as much, and
+/// where several processors take faults at once in a virtual machine, four times as much.
 int fixpoint_zygote_fork() {
   // The thread's number in the C library's own notes, which its fork sets; null where the kernel does not tell.
   int* own_number = nullptr;
@@ -146,8 +155,12 @@ int fixpoint_zygote_fork() {
   const unsigned long flags = CLONE_PARENT | (own_number != nullptr ? CLONE_CHILD_SETTID | CLONE_CHILD_CLEARTID : 0);
   PyOS_BeforeFork();
   const long pid = ::syscall(SYS_clone, flags, nullptr, nullptr, own_number, 0UL);
-  if (pid == 0) PyOS_AfterFork_Child();
-  else PyOS_AfterFork_Parent();
+  if (pid == 0) {
+    touch_pages(zygote().usual);
+    PyOS_AfterFork_Child();
+  } else {
+    PyOS_AfterFork_Parent();
+  }
   return static_cast<int>(pid);
 }
 
@@ -159,7 +172,7 @@ void fixpoint_zygote_forked(int pid) {
 
 /// While a child that did what programs do still has its copies of the pages that it wrote to: they are ours alone now.
 void fixpoint_zygote_learn() {
-  zygote().usual = copied_pages(zygote().maps.get(), zygote().pages.get());
+  zygote().usual = usual_pages(zygote().maps.get(), zygote().pages.get());
   zygote().maps.reset();
   zygote().pages.reset();
 }
@@ -169,8 +182,6 @@ int fixpoint_zygote_confine() {
   ::prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
   TargetResult result;
   result.failure = enter_run();
-  // A copy of each page that a program writes to, in one go: a fault for each costs about twice as much.
-  copy_pages(zygote().usual);
   const TargetPlan plan = make_plan();
   if (!result.failure) confine(plan, result);
   // Out of the way of the program's descriptors, which confine has put at 0 to 4.

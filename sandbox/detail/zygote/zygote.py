@@ -90,6 +90,9 @@ def count(words):
         seen[word.lower()] += 1
     return sorted(seen.items(), key=lambda pair: (-pair[1], pair[0]))
 
+def total(values, options):
+    return sum(values) if options["key"] else tuple(values)
+
 items = [Item(f"item {i}", math.sqrt(i)) for i in range(20)]
 try:
     assert count(["a", "B", "b"]) == []
@@ -105,19 +108,38 @@ def warm_up():
     exec(compile(source, "", "exec", dont_inherit=True), {"__builtins__": builtins})
 
 
+def converse(driver):
+    """The driver's part of a check, with questions that all came at once: a program is loaded and called."""
+    nonce = b"0123456789abcdef"
+    questions = [("load", nonce, PROGRAM, "solution.py", "solution", False)]
+    questions += [("call", nonce, "count", (words,), {}, False) for words in (["a", "B", "b"], [""], [1.5])]
+    questions += [("call", nonce, "total", ([1, 2.5, -3], {"key": True}), {}, False), ("end", nonce)]
+    frames = [driver.encode(question) for question in questions]
+    read, write = os.pipe()
+    os.write(write, b"".join(len(frame).to_bytes(4, "little") + frame for frame in frames))
+    os.dup2(read, driver.QUESTIONS)
+    os.dup2(1, driver.ANSWERS)
+    driver.serve(driver.Channel())
+
+
 def learn(library):
-    """A child does what programs do, so that the pages that it writes to are known."""
+    """A child does what programs do, so that the pages that it touches are known."""
     says_done, done = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.dup2(os.open("/dev/null", os.O_RDWR), 1)
-        warm_up()
-        sys.argv = ["main.py"]
-        exec(compile(PROGRAM, "/sandbox/box/main.py", "exec", dont_inherit=True), fresh_main())
-        sys.stdout.flush()
-        os.write(done, b".")
-        while True:
-            signal.pause()
+        try:
+            os.dup2(os.open("/dev/null", os.O_RDWR), 1)
+            warm_up()
+            if "_fixpoint_driver" in sys.modules:
+                converse(sys.modules["_fixpoint_driver"])
+            sys.argv = ["main.py"]
+            exec(compile(PROGRAM, "/sandbox/box/main.py", "exec", dont_inherit=True), fresh_main())
+            sys.stdout.flush()
+            os.write(done, b".")
+            while True:
+                signal.pause()
+        finally:
+            os._exit(1)
     os.close(done)
     if select.select([says_done], [], [], TRIAL_SECONDS)[0] and os.read(says_done, 1):
         library.fixpoint_zygote_learn()
