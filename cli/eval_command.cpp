@@ -200,6 +200,7 @@ int evaluate(const EvalOptions& options) {
   if (!programs) return fail(programs.error());
   evals::Source& source = *programs->source;
   info.programs = source.candidates().size();
+  if (options.cpu_seconds > 0) info.budget["CPU seconds of a test run"] = short_number(options.cpu_seconds);
   auto sandbox = sandbox::Sandbox::start();
   if (!sandbox) return fail(sandbox.error().message());
   info.sandbox = protections_text(*sandbox);

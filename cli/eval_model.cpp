@@ -11,12 +11,6 @@
 namespace fixpoint::cli {
 namespace {
 
-std::string short_number(double value) {
-  char buffer[32];
-  std::snprintf(buffer, sizeof buffer, "%g", value);
-  return buffer;
-}
-
 agent::LoopOptions loop_options(const EvalModelOptions& options, const agent::FeedbackKinds& feedback) {
   agent::LoopOptions loop;
   loop.task.rounds = options.rounds;
@@ -32,6 +26,12 @@ agent::LoopOptions loop_options(const EvalModelOptions& options, const agent::Fe
 }
 
 }  // namespace
+
+std::string short_number(double value) {
+  char buffer[32];
+  std::snprintf(buffer, sizeof buffer, "%g", value);
+  return buffer;
+}
 
 void EvalModelOptions::add_to(CLI::App& app) {
   workers.add_model_options(app);

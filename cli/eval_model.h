@@ -12,6 +12,9 @@
 
 namespace fixpoint::cli {
 
+/// "300", "0.5"
+[[nodiscard]] std::string short_number(double value);
+
 /// How `fixpoint eval` asks a model: the loop of `fixpoint solve`, once or several times a task.
 struct EvalModelOptions {
   WorkerOptions workers;

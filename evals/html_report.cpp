@@ -19,13 +19,14 @@ body{font:15px/1.5 system-ui,"DejaVu Sans",sans-serif;color:var(--fg);background
 h1{font-size:24px;margin:0 0 2px}h2{font-size:17px;margin:34px 0 10px}.dim{color:var(--dim)}p{margin:6px 0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:12px;margin:20px 0}
 .tile{background:var(--card);border-radius:8px;padding:12px 14px}.tile b{display:block;font-size:24px;line-height:1.25}.tile small{color:var(--dim)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(440px,1fr));gap:20px}.chart{background:var(--card);border-radius:8px;padding:14px 16px}
-.chart h3{font-size:14px;margin:0 0 8px}svg{width:100%;height:auto;display:block}svg text{font-size:12px;fill:var(--fg)}svg text.label{fill:var(--dim)}
+.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:20px}.chart{background:var(--card);border-radius:8px;padding:14px 16px}
+.chart h3{font-size:14px;margin:0 0 8px}svg{width:100%;max-width:600px;height:auto;display:block}svg text{font-size:12px;fill:var(--fg)}svg text.label{fill:var(--dim)}
 .grid{stroke:var(--line);stroke-width:1}.line-1{stroke:var(--one);fill:none;stroke-width:2}.line-2{stroke:var(--two);fill:none;stroke-width:2;stroke-dasharray:6 4}
 .dot-1,.bar-1{fill:var(--one)}.dot-2,.bar-2{fill:var(--two)}.bar-3{fill:var(--good)}.bar-4{fill:var(--bad)}
 .legend{font-size:13px;margin:6px 0 0}.legend span{display:inline-block;width:18px;height:3px;vertical-align:middle;margin:0 6px 0 12px}.key-1{background:var(--one)}.key-2{background:var(--two)}
 table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}
-.facts th{width:170px;font-weight:normal;color:var(--dim)}.facts td{overflow-wrap:anywhere}
+.wide{overflow-x:auto}.wide th,.wide td{white-space:nowrap}.facts th{width:170px;font-weight:normal;color:var(--dim)}.facts td{overflow-wrap:anywhere}
+@media (max-width:600px){.id{min-width:100px!important}.facts th{width:110px}details.task>summary{gap:8px}.inside{padding-left:0!important}dl{grid-template-columns:76px 1fr!important}}
 #filter{font:inherit;padding:6px 10px;border:1px solid var(--line);border-radius:6px;background:var(--bg);color:var(--fg);width:min(340px,100%)}
 details.task{border-bottom:1px solid var(--line)}details.task>summary{display:flex;gap:12px;padding:6px 0;cursor:pointer;list-style:none;align-items:baseline}
 details.task>summary::-webkit-details-marker{display:none}.id{min-width:190px;overflow-wrap:anywhere}.mark{font-size:12.5px;padding:0 8px;border-radius:9px;border:1px solid;white-space:nowrap}
@@ -130,7 +131,7 @@ std::string charts(const Summary& summary, const std::optional<Beside>& beside) 
 std::string groups(const Summary& summary) {
   std::string out;
   for (const auto& [label, values] : summary.groups) {
-    out += "<h2>By " + escape_html(label) + "</h2><table class=\"groups\"><tr><th>" + escape_html(label) + "</th><th>tasks</th>";
+    out += "<h2>By " + escape_html(label) + "</h2><div class=\"wide\"><table class=\"groups\"><tr><th>" + escape_html(label) + "</th><th>tasks</th>";
     for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += i == 0 ? "<th>first drafts</th>" : "<th>after repair " + std::to_string(i) + "</th>";
     out += "<th>passed</th><th>95 %</th></tr>";
     for (const auto& [value, group] : values) {
@@ -139,9 +140,24 @@ std::string groups(const Summary& summary) {
       const Interval interval = wilson(group.passed, group.tasks);
       out += "<td>" + std::to_string(group.passed) + "</td><td>" + percent(interval.low) + " to " + percent(interval.high) + "</td></tr>";
     }
-    out += "</table>";
+    out += "</table></div>";
   }
   return out;
+}
+
+/// What a task, and a solved one, took; nothing where no model was at work.
+std::string costs(const Summary& summary) {
+  if (summary.completion_tokens == 0) return {};
+  std::string out = "<h2>What it took</h2><div class=\"wide\"><table class=\"costs\"><tr><th></th><th>tokens written</th><th>tokens read</th><th>of them cached</th>"
+                    "<th>repairs</th><th>seconds in the sandbox</th><th>seconds</th></tr>";
+  const auto row = [&](const char* name, const char* id, const Cost& cost) {
+    out += std::string("<tr data-cost=\"") + id + "\"><td>" + name + "</td><td>" + decimal(cost.completion_tokens, 0) + "</td><td>" + decimal(cost.prompt_tokens, 0) +
+           "</td><td>" + decimal(cost.cached_tokens, 0) + "</td><td>" + decimal(cost.rounds, 2) + "</td><td>" + decimal(cost.sandbox_seconds, 2) + "</td><td>" +
+           decimal(cost.wall_seconds, 1) + "</td></tr>";
+  };
+  row("a task", "per_task", cost_of_one(summary, summary.tasks));
+  if (summary.passed > 0) row("a solved task", "per_solved_task", cost_of_one(summary, summary.passed));
+  return out + "</table></div>";
 }
 
 std::string facts(const RunInfo& info, const Summary& summary) {
@@ -181,7 +197,7 @@ std::string diff_block(std::string_view before, std::string_view after) {
 }
 
 std::string attempt_block(const Attempt& attempt, const Attempt* before) {
-  std::string out = "<h4>" + escape_html(attempt.round == 0 ? "First draft" : "Repair " + std::to_string(attempt.round)) + " <span class=\"dim\">(" +
+  std::string out = "<h4>" + escape_html(attempt.round == 0 ? "First draft" : "Round " + std::to_string(attempt.round)) + " <span class=\"dim\">(" +
                     escape_html(attempt.purpose) + ")</span> <span class=\"" + (attempt.passed ? "good" : "bad") + "\">" +
                     std::string(to_string(attempt.outcome)) + "</span></h4><p class=\"dim\">visible tests " + std::to_string(attempt.visible_passed) + " of " +
                     std::to_string(attempt.visible_tests) + "; " + std::to_string(attempt.completion_tokens) + " tokens written, " +
@@ -189,7 +205,7 @@ std::string attempt_block(const Attempt& attempt, const Attempt* before) {
   if (!attempt.visible_failure.empty()) out += "<pre>" + escape_html(attempt.visible_failure) + "</pre>";
   if (!attempt.explanation.empty()) out += "<p>" + escape_html(attempt.explanation) + "</p>";
   if (attempt.program.empty()) return out;
-  return out + (before != nullptr && !before->program.empty() ? diff_block(before->program, attempt.program) : "<pre>" + escape_html(attempt.program) + "</pre>");
+  return out + (before != nullptr && attempt.purpose != "draft" && !before->program.empty() ? diff_block(before->program, attempt.program) : "<pre>" + escape_html(attempt.program) + "</pre>");
 }
 
 std::string failure_list(const Judgement& judgement) {
@@ -207,7 +223,10 @@ std::string failure_list(const Judgement& judgement) {
 /// What a reader wants to know of a task without opening it: why it failed, or how it was solved.
 std::string headline(const Record& record) {
   const Judgement& judgement = record.judgement;
-  if (!judgement.passed()) return (judgement.message.empty() ? judgement.failed_test : judgement.message).substr(0, 160);
+  if (!judgement.passed()) {
+    if (!judgement.message.empty()) return judgement.message.substr(0, 160);
+    return (judgement.failed_test + (judgement.got.empty() ? "" : " gave " + judgement.got.substr(0, 60) + ", not " + judgement.expected.substr(0, 60))).substr(0, 160);
+  }
   if (record.attempts.empty() || !record.best) return {};
   const int round = record.attempts[*record.best].round;
   return round == 0 ? "first draft" : "by repair " + std::to_string(round);
@@ -242,7 +261,7 @@ std::string html_report(const RunInfo& info, const Summary& summary, const std::
                     escape_html(info.benchmark) + ": " + std::to_string(summary.passed) + " of " + std::to_string(summary.tasks) + "</title><style>" + kStyle +
                     "</style></head><body><h1>" + escape_html(info.benchmark) + "</h1><p class=\"dim\">" +
                     escape_html(info.source + (info.source_name.empty() ? "" : ": " + info.source_name)) + "</p>";
-  out += tiles(summary) + charts(summary, beside) + groups(summary) + "<h2>What was run</h2>" + facts(info, summary);
+  out += tiles(summary) + charts(summary, beside) + costs(summary) + groups(summary) + "<h2>What was run</h2>" + facts(info, summary);
   out += "<h2>Tasks</h2><p><input id=\"filter\" placeholder=\"filter: id, verdict, visible-only\" aria-label=\"filter tasks\"> <span class=\"dim\" id=\"shown\"></span></p>";
   for (const Record& record : records) out += task_block(record, summary.programs != summary.tasks);
   return out + "<script>" + kScript + "</script></body></html>\n";

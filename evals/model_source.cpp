@@ -41,6 +41,7 @@ Attempt attempt_of(const agent::Round& round) {
   if (round.judgement) {
     out.visible_tests = round.judgement->total;
     out.visible_passed = round.judgement->passed;
+    out.sandbox_seconds = std::chrono::duration<double>(round.judgement->sandbox).count();
     if (!round.passed()) out.visible_failure = failure_text(*round.judgement);
   }
   return out;

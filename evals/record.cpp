@@ -51,14 +51,15 @@ Json json_of(const Attempt& attempt) {
   return {{"round", attempt.round}, {"purpose", attempt.purpose}, {"program", attempt.program}, {"explanation", attempt.explanation},
           {"visible_tests", attempt.visible_tests}, {"visible_passed", attempt.visible_passed}, {"visible_failure", attempt.visible_failure},
           {"passed", attempt.passed}, {"outcome", to_string(attempt.outcome)}, {"prompt_tokens", attempt.prompt_tokens},
-          {"cached_tokens", attempt.cached_tokens}, {"completion_tokens", attempt.completion_tokens}};
+          {"cached_tokens", attempt.cached_tokens}, {"completion_tokens", attempt.completion_tokens}, {"sandbox_seconds", attempt.sandbox_seconds}};
 }
 
 Attempt attempt_in(const Json& json) {
   return {.round = json.at("round"), .purpose = json.at("purpose"), .program = json.at("program"), .explanation = json.at("explanation"),
           .visible_tests = json.at("visible_tests"), .visible_passed = json.at("visible_passed"), .visible_failure = json.at("visible_failure"),
           .passed = json.at("passed"), .outcome = outcome_in(json), .prompt_tokens = json.at("prompt_tokens"),
-          .cached_tokens = json.at("cached_tokens"), .completion_tokens = json.at("completion_tokens")};
+          .cached_tokens = json.at("cached_tokens"), .completion_tokens = json.at("completion_tokens"),
+          .sandbox_seconds = json.value("sandbox_seconds", 0.0)};
 }
 
 /// The members of a RunInfo that are texts.

@@ -27,6 +27,7 @@ struct Attempt {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t completion_tokens = 0;
+  double sandbox_seconds = 0;  // wall time of its visible tests
 };
 
 /// One program for one task, judged.

@@ -75,11 +75,15 @@ void add_record(const Record& record, Summary& out) {
   out.sandbox_seconds += std::chrono::duration<double>(record.judgement.wall).count();
   out.cpu_seconds += std::chrono::duration<double>(record.judgement.cpu).count();
   out.program_seconds += record.wall_seconds;
+  int rounds = 0;
   for (const Attempt& attempt : record.attempts) {
+    rounds = std::max(rounds, attempt.round);
+    out.sandbox_seconds += attempt.sandbox_seconds;
     out.prompt_tokens += attempt.prompt_tokens;
     out.cached_tokens += attempt.cached_tokens;
     out.completion_tokens += attempt.completion_tokens;
   }
+  out.rounds += rounds;
 }
 
 /// Each label's values with their tasks, by the first sample of each task.
@@ -119,6 +123,11 @@ Json json_of(const std::vector<CurvePoint>& curve) {
   Json out = Json::array();
   for (const CurvePoint& point : curve) out.push_back({point.tokens, point.pass_rate});
   return out;
+}
+
+Json json_of(const Cost& cost) {
+  return {{"rounds", cost.rounds}, {"prompt_tokens", cost.prompt_tokens}, {"cached_tokens", cost.cached_tokens},
+          {"completion_tokens", cost.completion_tokens}, {"sandbox_seconds", cost.sandbox_seconds}, {"wall_seconds", cost.wall_seconds}};
 }
 
 std::string number(const char* format, double value) {
@@ -169,6 +178,13 @@ Summary summarise(const std::vector<Record>& records, int rounds) {
   return out;
 }
 
+Cost cost_of_one(const Summary& summary, std::int64_t tasks) {
+  const double count = std::max<double>(1, static_cast<double>(tasks));
+  return {.rounds = static_cast<double>(summary.rounds) / count, .prompt_tokens = static_cast<double>(summary.prompt_tokens) / count,
+          .cached_tokens = static_cast<double>(summary.cached_tokens) / count, .completion_tokens = static_cast<double>(summary.completion_tokens) / count,
+          .sandbox_seconds = summary.sandbox_seconds / count, .wall_seconds = summary.program_seconds / count};
+}
+
 std::string to_json(const Summary& summary, const RunInfo& info) {
   Json out{{"tasks", summary.tasks}, {"passed", summary.passed}, {"pass_by_round", rates(summary.pass_by_round, summary.tasks)},
            {"seconds", summary.seconds}, {"passed_by_round", summary.pass_by_round},
@@ -183,14 +199,8 @@ std::string to_json(const Summary& summary, const RunInfo& info) {
   out["levels"] = summary.levels;
   out["repeated_timeouts"] = summary.repeated;
   out["tokens"] = {{"prompt", summary.prompt_tokens}, {"cached", summary.cached_tokens}, {"completion", summary.completion_tokens}};
-  const double tasks = std::max<double>(1, static_cast<double>(summary.tasks));
-  out["per_task"] = {{"completion_tokens", static_cast<double>(summary.completion_tokens) / tasks}, {"sandbox_seconds", summary.sandbox_seconds / tasks},
-                     {"wall_seconds", summary.program_seconds / tasks}};
-  if (summary.passed > 0) {
-    const double solved = static_cast<double>(summary.passed);
-    out["per_solved_task"] = {{"completion_tokens", static_cast<double>(summary.completion_tokens) / solved},
-                              {"sandbox_seconds", summary.sandbox_seconds / solved}, {"wall_seconds", summary.program_seconds / solved}};
-  }
+  out["per_task"] = json_of(cost_of_one(summary, summary.tasks));
+  if (summary.passed > 0) out["per_solved_task"] = json_of(cost_of_one(summary, summary.passed));
   out["sandbox_seconds"] = summary.sandbox_seconds;
   out["cpu_seconds"] = summary.cpu_seconds;
   if (!summary.tokens_curve.empty()) out["tokens_curve"] = json_of(summary.tokens_curve);
@@ -235,6 +245,12 @@ std::string to_text(const Summary& summary, const RunInfo& info) {
   if (summary.completion_tokens > 0) {
     out += "  tokens        " + std::to_string(summary.completion_tokens) + " written, " + std::to_string(summary.prompt_tokens) + " read, of which " +
            percent(summary.prompt_tokens == 0 ? 0 : static_cast<double>(summary.cached_tokens) / static_cast<double>(summary.prompt_tokens)) + " cached\n";
+    const auto line = [&out](const char* name, const Cost& cost) {
+      out += name + number("%.0f tokens written, ", cost.completion_tokens) + number("%.0f read, ", cost.prompt_tokens) + number("%.0f of them cached, ", cost.cached_tokens) +
+             number("%.1f repairs, ", cost.rounds) + number("%.2f s in the sandbox, ", cost.sandbox_seconds) + number("%.1f s\n", cost.wall_seconds);
+    };
+    line("  a task        ", cost_of_one(summary, summary.tasks));
+    if (summary.passed > 0) line("  a solved task ", cost_of_one(summary, summary.passed));
   }
   out += "  time          " + number("%.1f s", summary.seconds) + ", sandbox " + number("%.1f s", summary.sandbox_seconds) + "; timeouts repeated alone: " +
          std::to_string(summary.repeated) + "\n";

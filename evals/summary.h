@@ -39,7 +39,8 @@ struct Summary {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t completion_tokens = 0;
-  double sandbox_seconds = 0;                   // wall time of jails
+  std::int64_t rounds = 0;                      // repair rounds of all sessions
+  double sandbox_seconds = 0;                   // wall time of jails: visible and hidden tests
   double cpu_seconds = 0;
   double program_seconds = 0;                   // sum of the records' wall time
   double seconds = 0;                           // of the run; set by the caller
@@ -56,6 +57,17 @@ struct Summary {
 
 /// The scores' view of each task's first sample, in order.
 [[nodiscard]] std::vector<TaskScore> session_scores(const std::vector<Record>& records);
+
+/// What one of `tasks` took on average.
+struct Cost {
+  double rounds = 0;
+  double prompt_tokens = 0;
+  double cached_tokens = 0;
+  double completion_tokens = 0;
+  double sandbox_seconds = 0;
+  double wall_seconds = 0;  // from a program's turn to its verdict; several go on at once
+};
+[[nodiscard]] Cost cost_of_one(const Summary& summary, std::int64_t tasks);
 
 /// One object for machines: tasks, passed, pass_by_round, seconds and the rest.
 [[nodiscard]] std::string to_json(const Summary& summary, const RunInfo& info);

@@ -184,6 +184,29 @@ TEST(JunitReportTest, CountsAgreeAndBytesThatXmlForbidsAreReplaced) {
   EXPECT_THAT(xml, testing::HasSubstr("]]&gt;"));
 }
 
+TEST(HtmlReportTest, WhatATaskTookEqualsTheRecords) {
+  std::vector<Record> records = some_records();
+  records[1].attempts[0].prompt_tokens = 100;
+  records[1].attempts[1].prompt_tokens = 160;
+  records[1].attempts[1].cached_tokens = 120;
+  records[1].attempts[1].sandbox_seconds = 3;
+  records[1].judgement.wall = std::chrono::seconds(1);
+  records[1].wall_seconds = 8;
+  const Summary summary = summarise(records, 3);
+  const std::string html = html_report(some_info(), summary, records);
+  // Ten tasks, of which four are solved; 50 tokens written in two attempts, of which one is a repair.
+  EXPECT_THAT(html, testing::HasSubstr("<tr data-cost=\"per_task\"><td>a task</td><td>5</td><td>26</td><td>12</td><td>0.10</td><td>0.40</td><td>0.8</td></tr>"));
+  EXPECT_THAT(html, testing::HasSubstr("<tr data-cost=\"per_solved_task\"><td>a solved task</td><td>12</td><td>65</td><td>30</td><td>0.25</td><td>1.00</td><td>2.0</td></tr>"));
+  EXPECT_THAT(to_json(summary, some_info()), testing::HasSubstr("\"per_task\":{\"rounds\":0.1,\"prompt_tokens\":26.0,\"cached_tokens\":12.0,\"completion_tokens\":5.0,\"sandbox_seconds\":0.4,\"wall_seconds\":0.8}"));
+}
+
+TEST(HtmlReportTest, AFreshDraftIsShownWholeAndARepairAsADifference) {
+  std::vector<Record> records = some_records();
+  EXPECT_THAT(html_report(some_info(), summarise(records), records), testing::HasSubstr("<span class=\"del\">-b</span>"));
+  records[1].attempts[1].purpose = "draft";
+  EXPECT_THAT(html_report(some_info(), summarise(records), records), testing::Not(testing::HasSubstr("<span class=\"del\">-b</span>")));
+}
+
 TEST(SummaryTest, PassAtKIsGivenOnlyWhereEveryTaskHasKSamples) {
   std::vector<Record> records;
   for (int sample = 0; sample < 3; ++sample) records.push_back(record_of(0, sample, sample == 0 ? Outcome::passed : Outcome::wrong_answer));

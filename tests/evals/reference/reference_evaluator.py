@@ -113,10 +113,12 @@ def forked(work, timeout):
         os.killpg(pid, signal.SIGKILL)
     except ProcessLookupError:
         pass
-    _, status, usage = os.wait4(pid, 0)
-    if status != 0:
+    _, _, usage = os.wait4(pid, 0)
+    # What was written whole counts: the process may not have come to its end when it was killed.
+    try:
+        return pickle.loads(b"".join(parts))
+    except (EOFError, pickle.UnpicklingError):
         return "timeout" if usage.ru_utime + usage.ru_stime >= timeout - 0.2 or time.monotonic() >= end else None
-    return pickle.loads(b"".join(parts))
 
 
 def run_text(program):
