@@ -63,6 +63,7 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   add_webhook_options(app);
   app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
   app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
+  app.add_option("--kv-type", kv_type, "type of its keys and values")->check(kv_type_name())->capture_default_str();
 }
 
 void WorkerOptions::add_webhook_options(CLI::App& app) {
@@ -126,6 +127,7 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
   model.path = name;
   model.threads = options.threads;
   model.kv_memory = options.kv_memory;
+  model.kv_type = options.kv_type;
   auto loaded = model.load();
   if (!loaded) return tl::unexpected(loaded.error());
   const auto& format = (*loaded)->chat_format();

@@ -29,6 +29,7 @@ struct WorkerOptions {
   std::string webhook;
   std::string webhook_secret_file;  ///< else the environment's FIXPOINT_WEBHOOK_SECRET
   std::string kv_memory;
+  std::string kv_type = "F16";
   int threads = 0;
   std::string ladder;
   bool journal_sync = false;  ///< every event also survives a power cut

@@ -139,8 +139,7 @@ struct Row {
 
 std::vector<Row> measure(engine::LanguageModel& model, const BenchOptions& options, const Roofline& roof) {
   Bench bench(model, options);
-  const auto kv_type = model.engine().options().kv_dtype == kernels::DType::f32 ? engine::KvType::f32 : engine::KvType::f16;
-  const double kv_bytes = engine::kv_bytes_per_token(model.config(), kv_type);
+  const auto kv_bytes = static_cast<double>(engine::kv_bytes_per_token(model.config(), model.engine().options().kv_type));
   std::vector<Row> rows;
   if (options.prefill > 0) {
     rows.push_back({"prefill " + std::to_string(options.prefill), {}, roof.prefill(options.prefill)});
@@ -166,7 +165,8 @@ std::vector<Row> measure(engine::LanguageModel& model, const BenchOptions& optio
 }
 
 void print_rows(const engine::LanguageModel& model, const kernels::MachineLimits& limits, const std::vector<Row>& rows) {
-  std::printf("%s on %s\n", model.description().c_str(), model.backend_name().c_str());
+  std::printf("%s on %s, keys and values %s\n", model.description().c_str(), model.backend_name().c_str(),
+              std::string(to_string(model.engine().options().kv_type)).c_str());
   std::printf("machine: reads %.1f GB/s, FP32 %.0f, BF16 %.0f, INT8 %.0f GFLOP/s\n\n", limits.read_bytes_per_s / 1e9,
               limits.fp32_flops / 1e9, limits.bf16_flops / 1e9, limits.int8_ops / 1e9);
   std::printf("%-20s %10s %21s %12s %9s\n", "", "tokens/s", "(min - max)", "limit", "of limit");
@@ -218,6 +218,7 @@ int run_bench(const BenchOptions& options) {
   }
   json result{{"model", (*model)->config().name},
               {"type", kernels::traits((*model)->main_dtype()).name},
+              {"kv_type", to_string((*model)->engine().options().kv_type)},
               {"backend", (*model)->backend_name()},
               {"read_bytes_per_s", limits.read_bytes_per_s},
               {"fp32_flops", limits.fp32_flops},

@@ -70,6 +70,15 @@ CLI::Validator byte_size() {
           "BYTES"};
 }
 
+CLI::Validator kv_type_name() {
+  std::string names;
+  for (const auto type : kernels::kKvTypes) names += (names.empty() ? "" : ",") + std::string(to_string(type));
+  return {[names](std::string& text) {
+            return kernels::parse_kv_type(text) ? std::string() : "'" + text + "' is none of " + names;
+          },
+          names};
+}
+
 CLI::Validator text_up_to(std::size_t most) {
   return {[most](std::string& text) {
             return !text.empty() && text.size() <= most ? std::string() : "must be 1 to " + std::to_string(most) + " bytes long";

@@ -19,6 +19,8 @@ namespace fixpoint::cli {
 [[nodiscard]] CLI::Validator zero_or_between(std::int64_t low, std::int64_t high);
 /// A size such as 4G: see parse_bytes.
 [[nodiscard]] CLI::Validator byte_size();
+/// F32, F16, BF16, INT8, FP8 or INT4, in any case.
+[[nodiscard]] CLI::Validator kv_type_name();
 /// Text of 1 to `most` bytes.
 [[nodiscard]] CLI::Validator text_up_to(std::size_t most);
 

@@ -56,13 +56,14 @@ json config_json(const engine::ModelConfig& c) {
 
 json kv_json(const engine::ModelConfig& config, double memory_bytes, double weight_bytes) {
   json rows = json::array();
-  for (const auto type : engine::kPlannedKvTypes) {
+  for (const auto type : kernels::kKvTypes) {
     json users;
     for (const auto context : kContexts) {
       users[std::to_string(context)] = engine::users_that_fit(config, type, context, memory_bytes, weight_bytes);
     }
-    rows.push_back({{"type", engine::to_string(type)},
+    rows.push_back({{"type", to_string(type)},
                     {"bytes_per_token", engine::kv_bytes_per_token(config, type)},
+                    {"users_per_gib", engine::full_contexts_per_gib(config, type)},
                     {"users", users}});
   }
   return rows;
@@ -71,7 +72,7 @@ json kv_json(const engine::ModelConfig& config, double memory_bytes, double weig
 json info_json(const engine::ModelFile& file, double memory_bytes, const kernels::MachineLimits& limits) {
   const auto cost = engine::footprint(file);
   const Roofline roof(cost, engine::main_dtype(file), limits);
-  const auto kv_bytes = engine::kv_bytes_per_token(file.config(), engine::KvType::f16);
+  const auto kv_bytes = static_cast<double>(engine::kv_bytes_per_token(file.config(), engine::KvType::f16));
   json types = json::object();
   for (const auto& [name, share] : types_of(file)) types[name] = {{"tensors", share.tensors}, {"bytes", share.bytes}};
   const auto& tokenizer = file.tokenizer_error();
@@ -125,13 +126,13 @@ void print_info(const json& info) {
 
   std::printf("\nKeys and values, and how many users fit in %s beside the weights\n",
               human_bytes(number(info["memory_bytes"])).c_str());
-  std::printf("  %-6s %14s %9s %9s %9s\n", "type", "a token", "2k", "4k", "32k");
+  std::printf("  %-6s %14s %9s %9s %9s %22s\n", "type", "a token", "2k", "4k", "32k", "full context, per GiB");
   for (const auto& row : info["kv"]) {
-    std::printf("  %-6s %14s %9lld %9lld %9lld\n", text(row["type"]).c_str(),
+    std::printf("  %-6s %14s %9lld %9lld %9lld %22.3g\n", text(row["type"]).c_str(),
                 human_bytes(number(row["bytes_per_token"])).c_str(), integer(row["users"]["2048"]),
-                integer(row["users"]["4096"]), integer(row["users"]["32768"]));
+                integer(row["users"]["4096"]), integer(row["users"]["32768"]), number(row["users_per_gib"]));
   }
-  std::printf("  FP8 and INT4 are figures to plan with, scales included; this engine stores F32, F16 or BF16.\n");
+  std::printf("  Scales included. --kv-type chooses the type; what each costs in quality is in docs/performance.md.\n");
 
   const auto& machine = info["machine"];
   std::printf("\nThis machine: reads %.1f GB/s", number(machine["read_bytes_per_s"]) / 1e9);
@@ -177,6 +178,7 @@ void add_model_command(CLI::App& app, Run& run) {
   info->add_option("--threads", options->threads, "Threads to measure the limits with (0: all)")->check(CLI::Range(0, 1024));
   info->add_flag("--json", options->print_json, "Print one JSON object");
   info->footer("Exit codes: 0 done, 1 the file cannot be read or is damaged (the reason is on stderr), 2 wrong usage.");
+  add_compare_kv_command(*command, run);
   info->callback([options, &run] { run = [options] { return run_info(*options); }; });
 }
 

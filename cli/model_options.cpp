@@ -117,7 +117,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--kv-memory", kv_memory, "Memory for keys and values, such as 4G (default: half of what is free; on a GPU see --gpu-memory-utilization)")
       ->check(byte_size());
   app.add_option("--kv-type", kv_type, "Type of keys and values")
-      ->check(CLI::IsMember({"F32", "F16", "BF16"}, CLI::ignore_case))
+      ->check(kv_type_name())
       ->capture_default_str();
   app.add_option("--block-size", block_size, "Tokens in a KV block")->check(CLI::Range(1, 256))->capture_default_str();
   app.add_option("--step-tokens", max_step_tokens, "Most tokens that one step computes")
@@ -144,9 +144,7 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
                     : isa == "avx2"   ? kernels::CpuIsa::avx2
                     : isa == "avx512" ? kernels::CpuIsa::avx512
                                       : kernels::CpuIsa::best;
-  options.engine.kv_dtype = CLI::detail::to_lower(kv_type) == "f32"    ? kernels::DType::f32
-                            : CLI::detail::to_lower(kv_type) == "bf16" ? kernels::DType::bf16
-                                                                       : kernels::DType::f16;
+  options.engine.kv_type = kernels::parse_kv_type(kv_type).value_or(kernels::KvType::f16);
   options.engine.block_size = block_size;
   options.engine.max_step_tokens = max_step_tokens;
   options.engine.max_running = std::min(options.engine.max_running, max_step_tokens);

@@ -71,7 +71,7 @@ std::optional<EngineError> check_options(const EngineOptions& options) {
 }
 
 tl::expected<int, EngineError> num_blocks(const StepModel& model, const EngineOptions& options) {
-  const std::size_t bytes_per_block = model.kv_bytes_per_block(options.block_size, options.kv_dtype);
+  const std::size_t bytes_per_block = model.kv_bytes_per_block(options.block_size, options.kv_type);
   const auto budget = options.kv_memory_bytes.value_or(
       static_cast<std::size_t>(static_cast<double>(available_memory_bytes()) * options.kv_memory_fraction));
   if (const auto blocks = detail::blocks_of_budget(model, options, budget)) return *blocks;
@@ -207,7 +207,7 @@ tl::expected<std::unique_ptr<Engine>, EngineError> Engine::create(std::unique_pt
   }
   const auto blocks = num_blocks(*model, options);
   if (!blocks) return tl::unexpected(blocks.error());
-  model->allocate_kv(*blocks, options.block_size, options.kv_dtype);
+  model->allocate_kv(*blocks, options.block_size, options.kv_type);
   return std::unique_ptr<Engine>(new Engine(std::make_unique<Impl>(std::move(model), std::move(tokenizer), options, *blocks)));
 }
 

@@ -28,7 +28,7 @@ enum class Speculation : std::uint8_t {
 struct EngineOptions {
   std::optional<std::size_t> kv_memory_bytes;  ///< unset: `kv_memory_fraction` of the memory that is available now
   double kv_memory_fraction = 0.5;
-  kernels::DType kv_dtype = kernels::DType::f16;
+  kernels::KvType kv_type = kernels::KvType::f16;
   int block_size = 16;            ///< tokens
   int max_running = 256;          ///< sequences in one step
   int max_step_tokens = 512;      ///< decode, prefill and verification together; at least max_running

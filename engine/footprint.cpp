@@ -4,36 +4,20 @@
 
 namespace fixpoint::engine {
 
-std::string_view to_string(KvType type) {
-  switch (type) {
-    case KvType::f32: return "F32";
-    case KvType::f16: return "F16";
-    case KvType::bf16: return "BF16";
-    case KvType::fp8: return "FP8";
-    case KvType::int4: return "INT4";
-  }
-  return "?";
-}
-
-double kv_bytes_per_token(const ModelConfig& config, KvType type) {
-  constexpr double kGroup = 128;
-  const auto elements = static_cast<double>(config.kv_elements_per_token());
-  switch (type) {
-    case KvType::f32: return elements * 4;
-    case KvType::f16:
-    case KvType::bf16: return elements * 2;
-    case KvType::fp8: return elements * (1 + 2 / kGroup);
-    case KvType::int4: return elements * (0.5 + 4 / kGroup);
-  }
-  return 0;
+std::int64_t kv_bytes_per_token(const ModelConfig& config, KvType type) {
+  return 2 * config.num_layers * config.num_kv_heads * kernels::kv_row_bytes(type, config.head_dim);
 }
 
 std::int64_t users_that_fit(const ModelConfig& config, KvType type, std::int64_t tokens, double memory_bytes,
                             double weight_bytes, std::int32_t block_size) {
   const auto blocks = (tokens + block_size - 1) / block_size;
-  const double user_bytes = static_cast<double>(blocks * block_size) * kv_bytes_per_token(config, type);
+  const double user_bytes = static_cast<double>(blocks * block_size * kv_bytes_per_token(config, type));
   const double room = memory_bytes - weight_bytes;
   return room <= 0 ? 0 : static_cast<std::int64_t>(std::floor(room / user_bytes));
+}
+
+double full_contexts_per_gib(const ModelConfig& config, KvType type) {
+  return 0x1p30 / static_cast<double>(config.context_length * kv_bytes_per_token(config, type));
 }
 
 Footprint footprint(const ModelFile& file) {

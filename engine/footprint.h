@@ -1,26 +1,24 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <string_view>
 
 #include "engine/model_config.h"
 #include "engine/model_file.h"
+#include "kernels/kv_type.h"
 
 namespace fixpoint::engine {
 
-/// Element types a KV cache can be planned in.
-enum class KvType : std::uint8_t { f32, f16, bf16, fp8, int4 };
-inline constexpr std::array kPlannedKvTypes{KvType::f16, KvType::fp8, KvType::int4};
-[[nodiscard]] std::string_view to_string(KvType type);
+using kernels::KvType;
 
-/// Bytes of keys and values that one token of context takes, scales included: FP8 has an F16 scale per 128 values, INT4
-/// an F16 scale and an F16 offset per 128 values.
-[[nodiscard]] double kv_bytes_per_token(const ModelConfig& config, KvType type);
+/// Bytes of keys and values that one token of context takes over all layers, scales included.
+[[nodiscard]] std::int64_t kv_bytes_per_token(const ModelConfig& config, KvType type);
 
 /// Contexts of `tokens` tokens that fit beside the weights; blocks are whole. 0 when the weights do not fit.
 [[nodiscard]] std::int64_t users_that_fit(const ModelConfig& config, KvType type, std::int64_t tokens, double memory_bytes,
                                           double weight_bytes, std::int32_t block_size = 16);
+
+/// Sequences of the model's whole context that a GiB of keys and values holds.
+[[nodiscard]] double full_contexts_per_gib(const ModelConfig& config, KvType type);
 
 /// What one token costs, from shapes alone: a multiply-add is 2 FLOPs.
 struct Footprint {

@@ -23,7 +23,7 @@ std::optional<std::string> beyond_memory(Model& model, const EngineOptions& opti
   const bool in_range = options.block_size > 0 && options.max_running > 0;
   const auto blocks = in_range ? detail::blocks_of_budget(model, options, *options.kv_memory_bytes) : std::nullopt;
   if (!blocks) return std::nullopt;  // Engine::create says why
-  const std::size_t needed = static_cast<std::size_t>(*blocks) * model.kv_bytes_per_block(options.block_size, options.kv_dtype);
+  const std::size_t needed = static_cast<std::size_t>(*blocks) * model.kv_bytes_per_block(options.block_size, options.kv_type);
   const auto device = model.backend().memory();
   const std::size_t available = device ? device->free : available_memory_bytes();
   if (available == 0 || needed <= available) return std::nullopt;
@@ -63,7 +63,7 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
   } else {
     const int rows = std::max(engine_options.max_running, kRowsForDrafts);
     engine_options.kv_memory_bytes =
-        (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, rows, engine_options.block_size, engine_options.kv_dtype);
+        (*model)->memory_for_kv(options.gpu_memory_share, engine_options.max_step_tokens, rows, engine_options.block_size, engine_options.kv_type);
   }
   auto engine = Engine::create(std::move(*model), std::move(*tokenizer), engine_options);
   if (!engine) return refused(engine.error().field, engine.error().detail);

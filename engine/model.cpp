@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/footprint.h"
 #include "kernels/quant.h"
 
 namespace fixpoint::engine {
@@ -92,18 +93,18 @@ std::int64_t Model::weight_bytes_per_step() const {
   return bytes;
 }
 
-std::size_t Model::kv_bytes_per_block(std::int32_t block_size, DType dtype) const {
-  return static_cast<std::size_t>(config().kv_elements_per_token() * block_size * kernels::traits(dtype).block_bytes);
+std::size_t Model::kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const {
+  return static_cast<std::size_t>(kv_bytes_per_token(config(), type) * block_size);
 }
 
-void Model::allocate_kv(std::int32_t num_blocks, std::int32_t block_size, DType dtype) {
+void Model::allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) {
   for (auto& layer : layers_) {
     layer.kv = {};
     layer.kv = backend_->allocate_kv({.num_blocks = num_blocks,
                                       .block_size = block_size,
                                       .num_kv_heads = static_cast<std::int32_t>(config().num_kv_heads),
                                       .head_dim = static_cast<std::int32_t>(config().head_dim),
-                                      .dtype = dtype});
+                                      .type = type});
   }
 }
 
@@ -256,11 +257,11 @@ struct MeasuredStep {
 }  // namespace
 
 std::optional<std::size_t> Model::memory_for_kv(double share, std::int64_t tokens, std::int64_t sequences, std::int32_t block_size,
-                                                DType dtype) {
+                                                kernels::KvType type) {
   if (!backend_->memory()) return std::nullopt;
   tokens = std::min(tokens, context_length());
   const auto num_blocks = static_cast<std::int32_t>((tokens + block_size - 1) / block_size);
-  allocate_kv(num_blocks, block_size, dtype);
+  allocate_kv(num_blocks, block_size, type);
   static_cast<void>(forward(MeasuredStep(1, tokens, tokens, block_size, num_blocks).input(block_size)));
   static_cast<void>(forward(MeasuredStep(sequences, context_length(), 1, block_size, num_blocks).input(block_size)));
   for (auto& layer : layers_) layer.kv = {};

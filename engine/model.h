@@ -33,14 +33,14 @@ class Model final : public StepModel {
   /// the weights are loaded and the largest steps (a prompt of `tokens`; `sequences` decoded at full context) have run.
   /// Unset where the backend works on the host's memory. Before allocate_kv; forgets what that allocated.
   [[nodiscard]] std::optional<std::size_t> memory_for_kv(double share, std::int64_t tokens, std::int64_t sequences,
-                                                         std::int32_t block_size, kernels::DType dtype);
+                                                         std::int32_t block_size, kernels::KvType type);
   /// Bytes of weights that one decode step reads.
   [[nodiscard]] std::int64_t weight_bytes_per_step() const;
 
   [[nodiscard]] std::int64_t vocab_size() const override { return config().vocab_size; }
   [[nodiscard]] std::int64_t context_length() const override { return config().context_length; }
-  [[nodiscard]] std::size_t kv_bytes_per_block(std::int32_t block_size, kernels::DType dtype) const override;
-  void allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::DType dtype) override;
+  [[nodiscard]] std::size_t kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const override;
+  void allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) override;
   [[nodiscard]] std::span<const float> forward(const StepInput& step) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return backend_->counters(); }

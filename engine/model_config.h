@@ -47,8 +47,6 @@ struct ModelConfig {
   std::int64_t rotary_dim = 0;  ///< elements of a head that are rotated
   RopeScaling rope_scaling;
   std::vector<float> rope_divisors;  ///< GGUF rope_freqs.weight [rotary_dim / 2], already holds llama3 scaling; or empty
-
-  [[nodiscard]] std::int64_t kv_elements_per_token() const { return 2 * num_layers * num_kv_heads * head_dim; }
 };
 
 /// inv_freq and magnitude from theta, scaling and divisors (formulas: Llama-3.1 and YaRN papers).

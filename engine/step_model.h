@@ -27,9 +27,9 @@ class StepModel {
   /// Longest sequence, prompt and output together.
   [[nodiscard]] virtual std::int64_t context_length() const = 0;
   /// Bytes that one block of `block_size` tokens takes over all layers.
-  [[nodiscard]] virtual std::size_t kv_bytes_per_block(int block_size, kernels::DType dtype) const = 0;
+  [[nodiscard]] virtual std::size_t kv_bytes_per_block(int block_size, kernels::KvType type) const = 0;
   /// Called once, before the first forward.
-  virtual void allocate_kv(int num_blocks, int block_size, kernels::DType dtype) = 0;
+  virtual void allocate_kv(int num_blocks, int block_size, kernels::KvType type) = 0;
   /// Whole blocks, all layers; done before the keys and values of the next forward are written.
   virtual void copy_blocks(std::span<const kernels::BlockCopy> copies) = 0;
   /// Logits [logit_rows.size(), vocab_size], row-major, on the host; valid until the next call.

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "kernels/kv_type.h"
 #include "kernels/paged_batch.h"
 #include "kernels/tensor.h"
 
@@ -46,7 +47,7 @@ struct KvShape {
   std::int32_t block_size = 16;
   std::int32_t num_kv_heads = 0;
   std::int32_t head_dim = 0;
-  DType dtype = DType::f16;  ///< f32, f16 or bf16
+  KvType type = KvType::f16;
 };
 
 /// One layer's key and value storage.
@@ -114,6 +115,7 @@ class Backend {
   /// Stacks host matrices of equal cols and makes a Weight of them. The host memory (usually a mapped file) must outlive
   /// the Weight: a backend that has nothing to repack reads it in place.
   [[nodiscard]] virtual std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) = 0;
+  /// Throws std::invalid_argument for a KV type that the backend does not store.
   [[nodiscard]] virtual KvLayer allocate_kv(const KvShape& shape) = 0;
 
   /// out[i, :] = table[tokens[i], :]                                     out [n, cols]

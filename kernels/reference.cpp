@@ -6,6 +6,8 @@
 
 #include "kernels/backend.h"
 #include "kernels/detail/checks.h"
+#include "kernels/half.h"
+#include "kernels/kv_row.h"
 #include "kernels/quant.h"
 
 namespace fixpoint::kernels {
@@ -49,18 +51,46 @@ void normalise(const float* x, const float* weight, float eps, float* out, std::
 
 const float* floats(const Tensor& t) { return reinterpret_cast<const float*>(t.data); }
 
-// Keys, then values: each [block, kv_head, slot, head_dim].
+// Keys, then values: each [block, kv_head, slot] rows of a head's elements. A plain row is its elements; a quantised one is
+// its scales and then a byte for each code.
 struct KvRows {
   const KvShape& shape;
   std::byte* data;
 
-  [[nodiscard]] std::int64_t row_size() const { return row_bytes(shape.dtype, shape.head_dim); }
+  [[nodiscard]] std::int64_t scale_bytes() const { return 2 * kv_scales(shape.type, shape.head_dim); }
+  [[nodiscard]] std::int64_t row_size() const {
+    if (!is_quantised(shape.type)) return kv_row_bytes(shape.type, shape.head_dim);
+    return scale_bytes() + (shape.head_dim + 1) / 2 * 2;
+  }
   [[nodiscard]] std::int64_t block_size() const { return shape.num_kv_heads * shape.block_size * row_size(); }
   [[nodiscard]] std::byte* block(bool value, std::int32_t id) const {
     return data + ((value ? shape.num_blocks : 0) + id) * block_size();
   }
   [[nodiscard]] std::byte* row(bool value, std::int32_t block_id, std::int64_t head, std::int32_t slot) const {
     return block(value, block_id) + (head * shape.block_size + slot) * row_size();
+  }
+  // What F16 cannot hold is stored as its largest value: an infinity would turn a whole context into NaN.
+  void store(const float* from, std::byte* to) const {
+    const std::int64_t dim = shape.head_dim;
+    if (is_quantised(shape.type)) {
+      quantize_kv(shape.type, from, dim, reinterpret_cast<std::uint8_t*>(to + scale_bytes()),
+                  reinterpret_cast<std::uint16_t*>(to));
+    } else if (shape.type == KvType::f16) {
+      auto* out = reinterpret_cast<std::uint16_t*>(to);
+      for (std::int64_t i = 0; i < dim; ++i) out[i] = f32_to_f16(std::clamp(from[i], -65504.0F, 65504.0F));
+    } else {
+      quantize_row(shape.type == KvType::f32 ? DType::f32 : DType::bf16, from, to, dim);
+    }
+  }
+  void load(const std::byte* from, float* to) const {
+    const std::int64_t dim = shape.head_dim;
+    if (is_quantised(shape.type)) {
+      dequantize_kv(shape.type, reinterpret_cast<const std::uint8_t*>(from + scale_bytes()),
+                    reinterpret_cast<const std::uint16_t*>(from), dim, to);
+    } else {
+      const DType type = shape.type == KvType::f32 ? DType::f32 : shape.type == KvType::f16 ? DType::f16 : DType::bf16;
+      dequantize_row(type, from, to, dim);
+    }
   }
 };
 
@@ -171,8 +201,8 @@ class ReferenceBackend final : public Backend {
     for_each_token(batch, [&](std::int32_t s, std::int32_t t, std::int32_t position) {
       const Place place(batch, s, position);
       for (std::int64_t h = 0; h < layer.shape.num_kv_heads; ++h) {
-        store_row(layer.shape, k.row(t) + h * dim, kv.row(false, place.block_id, h, place.slot));
-        store_row(layer.shape, v.row(t) + h * dim, kv.row(true, place.block_id, h, place.slot));
+        kv.store(k.row(t) + h * dim, kv.row(false, place.block_id, h, place.slot));
+        kv.store(v.row(t) + h * dim, kv.row(true, place.block_id, h, place.slot));
       }
     });
   }
@@ -191,7 +221,7 @@ class ReferenceBackend final : public Backend {
     });
     for (std::int32_t s = 0; s < batch.num_seqs(); ++s) {
       counters_.kv_bytes += static_cast<std::uint64_t>(2 * batch.context_len(s) * layer.shape.num_kv_heads *
-                                                       row_bytes(layer.shape.dtype, dim));
+                                                       kv_row_bytes(layer.shape.type, dim));
     }
   }
 
@@ -248,15 +278,6 @@ class ReferenceBackend final : public Backend {
     }
   }
 
-  // What F16 cannot hold is stored as its largest value: an infinity would turn a whole context into NaN.
-  static void store_row(const KvShape& shape, const float* from, std::byte* to) {
-    std::vector<float> row(from, from + shape.head_dim);
-    if (shape.dtype == DType::f16) {
-      for (float& value : row) value = std::clamp(value, -65504.0F, 65504.0F);
-    }
-    quantize_row(shape.dtype, row.data(), to, shape.head_dim);
-  }
-
   static void attend(const float* q, const KvLayer& layer, std::int64_t kv_head, const PagedBatch& batch,
                      std::int32_t s, std::int32_t position, float scale, float* out) {
     const KvRows kv{layer.shape, layer.storage.data()};
@@ -265,7 +286,7 @@ class ReferenceBackend final : public Backend {
     std::vector<double> weights;
     for (std::int32_t p = 0; p <= position; ++p) {
       const Place place(batch, s, p);
-      dequantize_row(layer.shape.dtype, kv.row(false, place.block_id, kv_head, place.slot), row.data(), dim);
+      kv.load(kv.row(false, place.block_id, kv_head, place.slot), row.data());
       weights.push_back(dot(q, row.data(), dim) * static_cast<double>(scale));
     }
     const double highest = *std::ranges::max_element(weights);
@@ -274,7 +295,7 @@ class ReferenceBackend final : public Backend {
     std::vector<double> sum(static_cast<std::size_t>(dim));
     for (std::int32_t p = 0; p <= position; ++p) {
       const Place place(batch, s, p);
-      dequantize_row(layer.shape.dtype, kv.row(true, place.block_id, kv_head, place.slot), row.data(), dim);
+      kv.load(kv.row(true, place.block_id, kv_head, place.slot), row.data());
       for (std::size_t i = 0; i < sum.size(); ++i) {
         sum[i] += weights[static_cast<std::size_t>(p)] * static_cast<double>(row[i]);
       }

@@ -390,7 +390,7 @@ void EngineLoop::publish_stats() {
   counts_.waiting = static_cast<int>(scheduler_->waiting().size());
   counts_.running = static_cast<int>(scheduler_->running().size());
   counts_.block_size = options_.block_size;
-  counts_.bytes_per_block = model_.kv_bytes_per_block(options_.block_size, options_.kv_dtype);
+  counts_.bytes_per_block = model_.kv_bytes_per_block(options_.block_size, options_.kv_type);
   counts_.blocks_total = pool.total();
   counts_.blocks_free = pool.free_count();
   counts_.blocks_cached = pool.cached_count();

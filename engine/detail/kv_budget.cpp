@@ -8,7 +8,7 @@ namespace fixpoint::engine::detail {
 
 std::optional<int> blocks_of_budget(const StepModel& model, const EngineOptions& options, std::size_t budget_bytes) {
   const std::int64_t blocks_per_sequence = (model.context_length() + options.block_size - 1) / options.block_size;
-  return blocks_within(budget_bytes, model.kv_bytes_per_block(options.block_size, options.kv_dtype), blocks_per_sequence * options.max_running);
+  return blocks_within(budget_bytes, model.kv_bytes_per_block(options.block_size, options.kv_type), blocks_per_sequence * options.max_running);
 }
 
 }  // namespace fixpoint::engine::detail

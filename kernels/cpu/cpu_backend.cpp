@@ -38,6 +38,11 @@ class CpuBackend final : public Backend {
   void upload(const Tensor& from, const Tensor& to) override { copy("upload", from, to); }
   void download(const Tensor& from, const Tensor& to) override { copy("download", from, to); }
 
+  void run_step(const StepArrays& /*arrays*/, const std::function<void()>& body) override {
+    const cpu::AttentionStep step(attention_);
+    body();
+  }
+
   std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) override {
     checks::weight_parts(parts);
     return std::make_unique<cpu::PackedWeight>(parts, table_.bf16_pairs, arena_, team_);
@@ -45,6 +50,9 @@ class CpuBackend final : public Backend {
 
   KvLayer allocate_kv(const KvShape& shape) override {
     checks::kv_shape(shape);
+    if (is_quantised(shape.type) && shape.head_dim > cpu::kLongestQuantisedHead) {
+      throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(cpu::kLongestQuantisedHead));
+    }
     // Zeroed: padding must not hold a NaN.
     return {shape, cpu::allocate_huge(static_cast<std::size_t>(shape.num_blocks * KvLayout(shape).block_bytes()))};
   }
@@ -113,8 +121,8 @@ class CpuBackend final : public Backend {
       while (t >= batch.q_indptr[static_cast<std::size_t>(seq) + 1]) ++seq;
       const std::int32_t position = batch.positions[static_cast<std::size_t>(t)];
       const std::int32_t index = batch.block_indptr[static_cast<std::size_t>(seq)] + position / batch.block_size;
-      store_token(layout, k.row(t), v.row(t), batch.block_ids[static_cast<std::size_t>(index)],
-                  position % batch.block_size, layer.storage.data());
+      cpu::store_token(table_, layout, k.row(t), v.row(t), batch.block_ids[static_cast<std::size_t>(index)],
+                       position % batch.block_size, layer.storage.data());
     }
   }
 
@@ -170,30 +178,6 @@ class CpuBackend final : public Backend {
     }
   }
 
-  void store_token(const KvLayout& l, const float* keys, const float* values, std::int32_t block, std::int32_t slot,
-                   std::byte* storage) {
-    const auto to_kv = table_.to_kv[l.type_index];
-    std::byte* row = row_scratch_.at_least(l.head_dim * l.element);
-    for (std::int64_t h = 0; h < l.heads; ++h) {
-      std::byte* base = l.head(storage, block, h);
-      to_kv(values + h * l.head_dim, base + l.key_bytes + std::int64_t{slot} * l.padded_dim * l.element, l.head_dim);
-      to_kv(keys + h * l.head_dim, row, l.head_dim);
-      std::byte* column = base + (std::int64_t{slot / cpu::kLanes} * l.head_dim * cpu::kLanes + slot % cpu::kLanes) * l.element;
-      if (l.element == 2) {
-        scatter<std::uint16_t>(row, l.head_dim, column);
-      } else {
-        scatter<std::uint32_t>(row, l.head_dim, column);
-      }
-    }
-  }
-
-  template <class Value>
-  static void scatter(const std::byte* from, std::int32_t n, std::byte* to) {
-    const auto* values = reinterpret_cast<const Value*>(from);
-    auto* out = reinterpret_cast<Value*>(to);
-    for (std::int32_t d = 0; d < n; ++d) out[d * cpu::kLanes] = values[d];
-  }
-
   void count_attention(const Tensor& q, const KvShape& shape, const PagedBatch& batch) {
     std::int64_t pairs = 0;
     std::int64_t positions = 0;
@@ -201,7 +185,7 @@ class CpuBackend final : public Backend {
     for (std::int32_t s = 0; s < batch.num_seqs(); ++s) positions += batch.context_len(s);
     counters_.flops += static_cast<std::uint64_t>(4 * pairs * q.shape[1] * shape.head_dim);
     counters_.kv_bytes += static_cast<std::uint64_t>(2 * positions * shape.num_kv_heads *
-                                                     row_bytes(shape.dtype, shape.head_dim));
+                                                     kv_row_bytes(shape.type, shape.head_dim));
   }
 
   const KernelTable table_;
@@ -211,7 +195,6 @@ class CpuBackend final : public Backend {
   cpu::Products products_;
   cpu::PagedAttention attention_;
   cpu::RopeTable rope_;
-  cpu::Scratch row_scratch_;
   OpCounters counters_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "kernels/kv_type.h"
 #include "kernels/tensor.h"
 
 /// The inner loops of the CPU backend, once per instruction set, behind plain function pointers. Vectors have sixteen
@@ -64,10 +65,14 @@ struct ProductKernels {
   std::array<void (*)(const PanelProduct&), 8> kernels{};
 };
 
-/// Keys of sixteen (or fewer) consecutive positions, [head_dim][16], and their values, [slots][padded head_dim].
+/// Keys of sixteen (or fewer) consecutive positions, [head_dim][16], and their values, [slots][padded head_dim]. The
+/// scales of quantised ones are F16, for sixteen positions at a time: [16], and [groups][scale, offset][16] for INT4. INT4
+/// codes lie two to a byte: two elements of a key, and the two halves of a value's group of 32.
 struct KvSubTile {
   const std::byte* keys;
   const std::byte* values;
+  const std::byte* key_scales;
+  const std::byte* value_scales;
   std::int32_t first_position;
   std::int32_t slots;
 };
@@ -76,18 +81,27 @@ constexpr int kAttentionRows = 8;    ///< query rows that share one read of keys
 constexpr int kTileSubTiles = 4;     ///< sub-tiles in one step of the online softmax
 constexpr int kSplitSubTiles = 16;   ///< sub-tiles that are reduced on their own and then combined
 
+/// Running softmax of one row.
+struct AttentionRow {
+  float* sums;  ///< [padded head_dim]: weighted sum of values, relative to `highest`
+  float highest;
+  float total;
+};
+
 /// Running softmax of up to kAttentionRows rows.
 struct AttentionState {
-  float* sums;      ///< [rows][padded head_dim]: weighted sum of values, relative to `highest`
+  float* sums;      ///< [rows][padded head_dim]
   float highest[kAttentionRows];
   float totals[kAttentionRows];
+
+  [[nodiscard]] AttentionRow row(int r, std::int64_t padded_dim) const { return {sums + r * padded_dim, highest[r], totals[r]}; }
 };
 
 /// One split of the context for some query rows; overwrites `state`.
 struct AttentionSplit {
   const KvSubTile* sub_tiles;
   int num_sub_tiles;  ///< 1..kSplitSubTiles
-  const float* q;     ///< [head_dim][rows], scaled
+  const float* q;     ///< [head_dim][rows], scaled; a row of zeros more where head_dim is odd
   int rows;           ///< one of the kernel sizes
   std::int32_t head_dim;
   std::int32_t padded_dim;
@@ -112,13 +126,13 @@ struct KernelTable {
   void (*rope_half)(float* head, const float* cos_sin, std::int64_t pairs) = nullptr;
   void (*rope_adjacent)(float* head, const float* cos_sin, std::int64_t pairs) = nullptr;
 
-  /// F32 to the KV type; F16 saturates.
+  /// F32 to F32, F16, BF16; F16 saturates.
   std::array<void (*)(const float* from, std::byte* to, std::int64_t n), 3> to_kv{};
-  /// Kernel for a KV type (F32, F16, BF16) and 1..kAttentionRows rows; `attention_rows` says how many rows it takes.
-  std::array<std::array<AttentionKernel, kAttentionRows + 1>, 3> attention{};
+  /// Kernel for a KvType and 1..kAttentionRows rows; `attention_rows` says how many rows it takes.
+  std::array<std::array<AttentionKernel, kAttentionRows + 1>, kKvTypes.size()> attention{};
   std::array<int, kAttentionRows + 1> attention_rows{};
   /// into = into (+) from
-  void (*merge)(AttentionState& into, const AttentionState& from, int rows, std::int32_t padded_dim) = nullptr;
+  void (*merge)(AttentionRow& into, const AttentionRow& from, std::int32_t padded_dim) = nullptr;
   /// out = sums / total
   void (*finish_row)(const float* sums, float total, float* out, std::int32_t head_dim) = nullptr;
 };

@@ -1,8 +1,7 @@
 #pragma once
 
-#include <vector>
-
 #include "kernels/backend.h"
+#include "kernels/cpu/attention_plan.h"
 #include "kernels/cpu/kernel_table.h"
 #include "kernels/cpu/kv_layout.h"
 #include "kernels/cpu/scratch.h"
@@ -10,38 +9,48 @@
 
 namespace fixpoint::kernels::cpu {
 
-/// Causal attention over paged keys and values. Query rows of one sequence that share a KV head (its group of heads,
-/// and neighbouring tokens) go together, up to eight, so that keys and values are read once for all of them. The
-/// context is reduced in splits of 256 positions whose results are combined in order; with few rows, splits of one
-/// sequence run on several threads, and the result is the same.
+/// Causal attention over paged keys and values. Up to eight query rows that share a KV head and the blocks of a split go
+/// together, whichever sequences they belong to, so that keys and values are read once for all of them (see AttentionPlan).
+/// The context is reduced in splits of 256 positions whose results are combined in order; with few rows, splits run on
+/// several threads. A row's result is the same bits in all cases.
 class PagedAttention {
  public:
   PagedAttention(const KernelTable& table, ThreadTeam& team) : table_(table), team_(team) {}
   void run(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale, const Tensor& out);
 
  private:
-  /// Query rows first_row .. first_row + rows of sequence `seq`; row i is token i / group, head i % group.
-  struct Chunk {
-    std::int32_t seq;
-    std::int32_t first_row;
-    std::int32_t rows;
-    std::int32_t num_splits;
-    std::int64_t first_state;  ///< of the chunk's first split, when splits run on several threads
-  };
+  friend class AttentionStep;
+  using Piece = AttentionPlan::Piece;
   struct Call;
+  struct Rows;
 
   void plan(const Call& call);
-  void whole_chunk(const Call& call, const Chunk& chunk, std::int64_t kv_head, std::byte* scratch) const;
-  void split(const Call& call, const Chunk& chunk, std::int64_t kv_head, std::int32_t index, float* q_memory,
-             AttentionState& state) const;
+  void whole_piece(const Call& call, const Piece& piece, std::int64_t kv_head, std::byte* scratch) const;
   void split_over_threads(const Call& call);
-  void finish(const Call& call, const Chunk& chunk, std::int64_t kv_head, const AttentionState& state) const;
+  template <class Done>
+  void split(const Call& call, const Piece& piece, std::int64_t kv_head, std::int32_t index, float* floats, Done done) const;
+  void compute(const Call& call, const Rows& rows, std::int64_t kv_head, std::int32_t index, float* q_memory, AttentionState& state) const;
+  template <class RowAt>
+  void finish(const Call& call, const Piece& piece, std::int64_t kv_head, RowAt row_at) const;
 
   const KernelTable& table_;
   ThreadTeam& team_;
-  std::vector<Chunk> chunks_;
-  std::int64_t num_states_ = 0;  ///< splits of all chunks, for one KV head
+  AttentionPlan plan_;
+  bool in_step_ = false;
+  bool planned_ = false;
   Scratch scratch_;
+};
+
+/// While it lives, all calls of the attention are given the same batch and number of heads: they are planned once.
+class AttentionStep {
+ public:
+  explicit AttentionStep(PagedAttention& attention) : attention_(attention) { attention_.in_step_ = true; }
+  ~AttentionStep() { attention_.in_step_ = attention_.planned_ = false; }
+  AttentionStep(const AttentionStep&) = delete;
+  AttentionStep& operator=(const AttentionStep&) = delete;
+
+ private:
+  PagedAttention& attention_;
 };
 
 }  // namespace fixpoint::kernels::cpu

@@ -107,6 +107,16 @@ struct Avx2 {
     const __m128i x = load128(p);
     return {_mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(x)), _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_srli_si128(x, 8)))};
   }
+  static F from_nibbles(const std::byte* p, bool high) {
+    const __m128i bytes = high ? _mm_srli_epi16(load128(p), 4) : load128(p);
+    const __m128i x = _mm_and_si128(bytes, _mm_set1_epi8(15));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(x)), _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(x, 8)))};
+  }
+  static F from_e4m3(const std::uint8_t* p) {
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load128(p)), 8);
+    const __m256i half = _mm256_and_si256(_mm256_srai_epi16(wide, 1), _mm256_set1_epi16(static_cast<short>(0xbf80)));
+    return {_mm256_cvtph_ps(_mm256_castsi256_si128(half)), _mm256_cvtph_ps(_mm256_extracti128_si256(half, 1))};
+  }
   static F to_float(I x) { return {_mm256_cvtepi32_ps(x.a), _mm256_cvtepi32_ps(x.b)}; }
   static void to_i8(std::int8_t* p, F x) {
     const __m256i words = _mm256_packs_epi32(_mm256_cvtps_epi32(x.a), _mm256_cvtps_epi32(x.b));

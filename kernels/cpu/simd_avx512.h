@@ -73,6 +73,16 @@ struct Avx512 {
   }
   static F from_u8(const std::uint8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(load128(p))); }
   static F from_i8(const std::uint8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(load128(p))); }
+  /// Sixteen codes of four bits: the low halves of sixteen bytes, or the high ones.
+  static F from_nibbles(const std::byte* p, bool high) {
+    const __m128i x = high ? _mm_srli_epi16(load128(p), 4) : load128(p);
+    return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_and_si128(x, _mm_set1_epi8(15))));
+  }
+  /// E4M3 numbers times 2^-8: as F16 bits, their exponent counts from 15 and not from 7.
+  static F from_e4m3(const std::uint8_t* p) {
+    const __m256i wide = _mm256_slli_epi16(_mm256_cvtepu8_epi16(load128(p)), 8);
+    return _mm512_cvtph_ps(_mm256_and_si256(_mm256_srai_epi16(wide, 1), _mm256_set1_epi16(static_cast<short>(0xbf80))));
+  }
   static F to_float(I x) { return _mm512_cvtepi32_ps(x); }
   static void to_i8(std::int8_t* p, F x) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm512_cvtsepi32_epi8(_mm512_cvtps_epi32(x)));

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 
+#include "kernels/float8.h"
 #include "kernels/half.h"
 
 /// Sixteen lanes in the compilers' own vector types, which become whatever registers a machine has. Private to one
@@ -89,6 +91,16 @@ struct Portable {
   }
   static F from_u8(const std::uint8_t* p) { return from_bytes<std::uint8_t>(p); }
   static F from_i8(const std::uint8_t* p) { return from_bytes<std::int8_t>(p); }
+  [[gnu::noinline]] static F from_nibbles(const std::byte* p, bool high) {
+    float r[16];
+    for (int i = 0; i < 16; ++i) r[i] = static_cast<float>((std::to_integer<int>(p[i]) >> (high ? 4 : 0)) & 15);
+    return load(r);
+  }
+  [[gnu::noinline]] static F from_e4m3(const std::uint8_t* p) {
+    float r[16];
+    for (int i = 0; i < 16; ++i) r[i] = e4m3_to_f32(p[i]) * 0x1p-8F;
+    return load(r);
+  }
   static F to_float(I a) { return __builtin_convertvector(a, F); }
   /// Whole numbers within -127..127.
   static void to_i8(std::int8_t* p, F a) {

@@ -72,7 +72,7 @@ struct Running {
   std::int32_t limit[rows];  // last position that the row sees
 };
 
-template <DType type, int lanes, int rows>
+template <KvType type, int lanes, int rows>
 struct Attention {
   using Element = typename KvFormat<type>::Element;
   static constexpr int kAtOnce = kWarpSize / lanes;  // positions a warp reads together
@@ -278,7 +278,7 @@ struct Attention {
   }
 };
 
-template <DType type, int lanes, int rows>
+template <KvType type, int lanes, int rows>
 __global__ void __launch_bounds__(kThreads) attention_kernel(AttentionInput in) {
   const AttentionTile tile = in.tiles[blockIdx.x];
   if (tile.sequence < 0) return;
@@ -326,21 +326,21 @@ unsigned head_groups(const AttentionInput& in) {
   return static_cast<unsigned>(in.kv.heads * ((group + kMaxTileRows - 1) / kMaxTileRows));
 }
 
-template <DType type, int lanes, int rows>
+template <KvType type, int lanes, int rows>
 void queue(const AttentionInput& in, cudaStream_t stream) {
   launch({{static_cast<unsigned>(in.num_tiles), head_groups(in)}, kThreads, Shared<rows>::bytes(in.kv.padded_dim), stream, "attention"},
          attention_kernel<type, lanes, rows>, in);
 }
 
 /// The fewest rows that hold a tile: what a row computes does not depend on it.
-template <DType type, int lanes>
+template <KvType type, int lanes>
 void queue_rows(const AttentionInput& in, cudaStream_t stream, std::int32_t rows) {
   if (rows == 1) return queue<type, lanes, 1>(in, stream);
   if (rows <= 4) return queue<type, lanes, 4>(in, stream);
   queue<type, lanes, 8>(in, stream);
 }
 
-template <DType type>
+template <KvType type>
 void queue_type(const AttentionInput& in, cudaStream_t stream, std::int32_t rows) {
   if (in.kv.padded_dim <= 64) return queue_rows<type, 8>(in, stream, rows);
   if (in.kv.padded_dim <= 128) return queue_rows<type, 16>(in, stream, rows);
@@ -349,9 +349,9 @@ void queue_type(const AttentionInput& in, cudaStream_t stream, std::int32_t rows
 
 // For tests and debugging; nobody serves with it.
 void queue_f32(const AttentionInput& in, cudaStream_t stream) {
-  if (in.kv.padded_dim <= 64) return queue<DType::f32, 8, 8>(in, stream);
-  if (in.kv.padded_dim <= 128) return queue<DType::f32, 16, 8>(in, stream);
-  queue<DType::f32, 32, 8>(in, stream);
+  if (in.kv.padded_dim <= 64) return queue<KvType::f32, 8, 8>(in, stream);
+  if (in.kv.padded_dim <= 128) return queue<KvType::f32, 16, 8>(in, stream);
+  queue<KvType::f32, 32, 8>(in, stream);
 }
 
 }  // namespace
@@ -363,9 +363,9 @@ std::size_t partial_floats(std::int32_t slots, std::int32_t heads, const KvGeome
 
 void queue_attention(const AttentionInput& input, std::int32_t tile_rows, cudaStream_t stream) {
   switch (input.kv.type) {
-    case DType::f32: queue_f32(input, stream); break;
-    case DType::f16: queue_type<DType::f16>(input, stream, tile_rows); break;
-    case DType::bf16: queue_type<DType::bf16>(input, stream, tile_rows); break;
+    case KvType::f32: queue_f32(input, stream); break;
+    case KvType::f16: queue_type<KvType::f16>(input, stream, tile_rows); break;
+    case KvType::bf16: queue_type<KvType::bf16>(input, stream, tile_rows); break;
     default: throw std::invalid_argument("attention: no such type of keys and values");
   }
   launch({{static_cast<unsigned>(input.num_combine), head_groups(input)}, kThreads, 0, stream, "attention_combine"}, combine_kernel, input);

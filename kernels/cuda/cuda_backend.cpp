@@ -88,6 +88,10 @@ class CudaBackend final : public Backend {
 
   KvLayer allocate_kv(const KvShape& shape) override {
     checks::kv_shape(shape);
+    if (is_quantised(shape.type)) {
+      throw std::invalid_argument("allocate_kv: the CUDA backend stores keys and values as F32, F16 or BF16, not as " +
+                                  std::string(to_string(shape.type)));
+    }
     if (shape.head_dim > kMaxHeadDim) throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(kMaxHeadDim));
     return {shape, allocate(KvGeometry(shape, nullptr).block_bytes() * static_cast<std::size_t>(shape.num_blocks))};
   }

@@ -2,6 +2,7 @@
 
 #include <cuda_platform/platform.h>
 
+#include "kernels/kv_type.h"
 #include "kernels/tensor.h"
 
 namespace fixpoint::kernels::cuda {
@@ -11,11 +12,11 @@ struct Eight {
 };
 
 /// How keys and values are stored: what one element is, to and from F32, and eight of them at a multiple of 16 bytes.
-template <DType type>
+template <KvType type>
 struct KvFormat;
 
 template <>
-struct KvFormat<DType::f32> {
+struct KvFormat<KvType::f32> {
   using Element = float;
   static __device__ float store(float value) { return value; }
   static __device__ Eight load(const float* from) {
@@ -26,7 +27,7 @@ struct KvFormat<DType::f32> {
 };
 
 template <>
-struct KvFormat<DType::f16> {
+struct KvFormat<KvType::f16> {
   using Element = std::uint16_t;
   // What F16 cannot hold is stored as its largest value: an infinity would turn a whole context into NaN.
   static __device__ std::uint16_t store(float value) {
@@ -46,7 +47,7 @@ struct KvFormat<DType::f16> {
 };
 
 template <>
-struct KvFormat<DType::bf16> {
+struct KvFormat<KvType::bf16> {
   using Element = std::uint16_t;
   static __device__ std::uint16_t store(float value) { return float_to_bfloat(value); }
   static __device__ Eight load(const std::uint16_t* from) {

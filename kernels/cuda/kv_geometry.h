@@ -14,13 +14,13 @@ inline constexpr std::int32_t kMaxHeadDim = 256;
 /// consecutive and a block is one piece to copy. Rows are padded to 8 elements with zeros: 16-byte loads are aligned.
 struct KvGeometry {
   std::byte* data = nullptr;
-  DType type = DType::f16;
+  KvType type = KvType::f16;
   std::int32_t num_blocks = 0, block_size = 0, heads = 0, dim = 0, padded_dim = 0;
 
   KvGeometry() = default;
   KvGeometry(const KvShape& shape, std::byte* storage)
       : data(storage),
-        type(shape.dtype),
+        type(shape.type),
         num_blocks(shape.num_blocks),
         block_size(shape.block_size),
         heads(shape.num_kv_heads),
@@ -28,7 +28,7 @@ struct KvGeometry {
         padded_dim((shape.head_dim + 7) / 8 * 8) {}
 
   [[nodiscard]] std::size_t block_bytes() const {
-    const std::size_t element = type == DType::f32 ? 4 : 2;
+    const std::size_t element = type == KvType::f32 ? 4 : 2;
     return std::size_t{2} * static_cast<std::size_t>(heads) * static_cast<std::size_t>(block_size) *
            static_cast<std::size_t>(padded_dim) * element;
   }

@@ -103,7 +103,7 @@ __global__ void rope_kernel(Rows x, std::int32_t heads, const std::int32_t* posi
   }
 }
 
-template <DType type>
+template <KvType type>
 __global__ void store_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeometry kv) {
   using Element = typename KvFormat<type>::Element;
   const std::int32_t slot = slots[blockIdx.x];
@@ -162,9 +162,9 @@ void queue_rope(Rows x, std::int32_t heads, const std::int32_t* positions, const
 void queue_store_kv(Rows k, Rows v, const std::int32_t* slots, const KvGeometry& kv, cudaStream_t stream) {
   const Launch how{row_grid(k), kRowThreads, 0, stream, "store_kv"};
   switch (kv.type) {
-    case DType::f32: return launch(how, store_kv_kernel<DType::f32>, k, v, slots, kv);
-    case DType::f16: return launch(how, store_kv_kernel<DType::f16>, k, v, slots, kv);
-    case DType::bf16: return launch(how, store_kv_kernel<DType::bf16>, k, v, slots, kv);
+    case KvType::f32: return launch(how, store_kv_kernel<KvType::f32>, k, v, slots, kv);
+    case KvType::f16: return launch(how, store_kv_kernel<KvType::f16>, k, v, slots, kv);
+    case KvType::bf16: return launch(how, store_kv_kernel<KvType::bf16>, k, v, slots, kv);
     default: throw std::invalid_argument("store_kv: no such type of keys and values");
   }
 }

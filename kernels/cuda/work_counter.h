@@ -28,7 +28,7 @@ class WorkCounter {
   void attention(std::int32_t heads, const KvShape& kv, const PagedBatch& batch) {
     StepWork work;
     work.flops_per_pair = static_cast<std::uint64_t>(4 * std::int64_t{heads} * kv.head_dim);
-    work.kv_bytes_per_position = static_cast<std::uint64_t>(2 * kv.num_kv_heads * row_bytes(kv.dtype, kv.head_dim));
+    work.kv_bytes_per_position = static_cast<std::uint64_t>(2 * kv.num_kv_heads * kv_row_bytes(kv.type, kv.head_dim));
     recorded_.flops_per_pair += work.flops_per_pair;
     recorded_.kv_bytes_per_position += work.kv_bytes_per_position;
     repeat(work, batch);

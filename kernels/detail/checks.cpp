@@ -43,8 +43,6 @@ void weight_parts(std::span<const Tensor> parts) {
 void kv_shape(const KvShape& shape) {
   require(shape.num_blocks >= 0 && shape.block_size > 0 && shape.num_kv_heads > 0 && shape.head_dim > 0,
           "allocate_kv", "empty shape");
-  require(shape.dtype == DType::f32 || shape.dtype == DType::f16 || shape.dtype == DType::bf16, "allocate_kv",
-          "expects F32, F16 or BF16");
 }
 
 void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) {

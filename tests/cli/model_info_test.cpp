@@ -27,9 +27,9 @@ TEST_F(ModelInfoTest, JsonTellsShapesTypesUsersAndLimits) {
   EXPECT_EQ(info["memory_bytes"], 1 << 30);
   EXPECT_EQ(info["file_bytes"], std::filesystem::file_size(model()));
   EXPECT_TRUE(info["types"].contains("F32"));
-  ASSERT_EQ(info["kv"].size(), 3U);
-  EXPECT_EQ(info["kv"][0]["bytes_per_token"], 2 * 2 * 2 * 16 * 2) << "keys and values, layers, KV heads, their size, F16";
-  for (const char* context : {"2048", "4096", "32768"}) EXPECT_GT(info["kv"][0]["users"][context].get<long long>(), 0) << context;
+  ASSERT_EQ(info["kv"].size(), 6U);
+  EXPECT_EQ(info["kv"][1]["bytes_per_token"], 2 * 2 * 2 * 16 * 2) << "keys and values, layers, KV heads, their size, F16";
+  for (const char* context : {"2048", "4096", "32768"}) EXPECT_GT(info["kv"][1]["users"][context].get<long long>(), 0) << context;
   for (const char* phase : {"prefill", "decode"}) {
     for (const char* key : {"flops_per_token", "bytes_per_token", "limit_tokens_per_s"}) {
       EXPECT_GT(info[phase][key].get<double>(), 0.0) << phase << " " << key;
@@ -50,6 +50,26 @@ TEST_F(ModelInfoTest, AFolderOfShardsIsAModelToo) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_EQ(ran.json()["format"], "safetensors, 2 shards");
   EXPECT_EQ(ran.json()["config"]["architecture"], "qwen3");
+}
+
+TEST_F(ModelInfoTest, CompareKvTellsWhatEachTypeChangesAndFailsAboveTheGate) {
+  const std::string text = file("text.txt").string();
+  write(text, "the sum of the list, and the product of the list; the words of the text in order, and again in order");
+  const Ran ran = run({"model", "compare-kv", model(), text, "--window", "16", "--compared", "4", "--threads", "1", "--json"});
+  ASSERT_EQ(ran.code, 0) << ran.err;
+  const json compared = ran.json();
+  EXPECT_EQ(compared["baseline"], "F16");
+  ASSERT_EQ(compared["types"].size(), 5U);
+  for (const auto& row : compared["types"]) {
+    EXPECT_GE(row["positions"].get<int>(), 4);
+    EXPECT_GE(row["same_first_token"].get<double>(), 0.0);
+    if (row["type"] == "INT4") EXPECT_GT(row["mean_divergence"].get<double>(), 0.0);
+  }
+  const Ran gated = run({"model", "compare-kv", model(), text, "--window", "16", "--threads", "1", "--gate", "1e-12"});
+  EXPECT_EQ(gated.code, 1);
+  EXPECT_THAT(gated.out, AllOf(HasSubstr("FP8"), HasSubstr("same first")));
+  EXPECT_THAT(gated.err, AllOf(HasSubstr("above the gate"), HasSubstr("INT4")));
+  EXPECT_EQ(run({"model", "compare-kv", model(), file("none.txt").string()}).code, 1);
 }
 
 // The figures are of the weights; only running the model needs its tokenizer.

@@ -86,7 +86,7 @@ struct LoadedMatrix {
 Ceilings measure_ceilings(Backend& backend) {
   Ceilings c;
   // One block of 1 GiB copied to another: a copy reads and writes.
-  KvLayer layer = backend.allocate_kv({2, 1 << 20, 2, 128, DType::f16});
+  KvLayer layer = backend.allocate_kv({2, 1 << 20, 2, 128, KvType::f16});
   const std::vector<BlockCopy> copy{{0, 1}};
   const double bytes = 2.0 * 2 * 2 * 128 * (1 << 20);
   c.bytes_per_s = 2 * bytes / seconds_per_call(backend, [&] { backend.copy_blocks(layer, copy); });
@@ -113,7 +113,7 @@ void time_products(Backend& backend, const Ceilings& c, const std::string& label
 }
 
 /// `sequences` of `context` tokens, the last `tokens` of each computed.
-void time_attention(Backend& backend, const Ceilings& c, DType type, std::int32_t sequences, std::int32_t context, std::int32_t tokens) {
+void time_attention(Backend& backend, const Ceilings& c, KvType type, std::int32_t sequences, std::int32_t context, std::int32_t tokens) {
   constexpr std::int32_t kHeads = 28, kKvHeads = 4, kDim = 128, kBlock = 16;
   const std::int32_t blocks = (context + kBlock - 1) / kBlock;
   std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, block_ids, last, positions;
@@ -148,7 +148,7 @@ void time_attention(Backend& backend, const Ceilings& c, DType type, std::int32_
             }) / kLayers;
   double pairs = 0;
   for (const std::int32_t p : positions) pairs += p + 1;
-  report("attention " + std::string(traits(type).name) + " " + std::to_string(sequences) + " x " + std::to_string(tokens) + " of " + std::to_string(context),
+  report("attention " + std::string(to_string(type)) + " " + std::to_string(sequences) + " x " + std::to_string(tokens) + " of " + std::to_string(context),
          seconds, 2.0 * 2 * kKvHeads * kDim * static_cast<double>(sequences) * context, 4.0 * pairs * kHeads * kDim, c);
 }
 
@@ -173,7 +173,7 @@ int run(int device) {
   time_products(*fastest, c, "fastest", {1, 8, 64, 512, 2048});
   const auto exact = make_cuda_backend({.device = device});
   time_products(*exact, c, "exact", {64, 512});
-  for (const DType type : {DType::f16, DType::bf16}) {
+  for (const KvType type : {KvType::f16, KvType::bf16}) {
     for (const std::int32_t context : {1024, 8192, 32768}) time_attention(*exact, c, type, 1, context, 1);
     time_attention(*exact, c, type, 32, 8192, 1);
     time_attention(*exact, c, type, 1, 8192, 8);

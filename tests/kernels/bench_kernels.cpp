@@ -1,6 +1,6 @@
 // Speed of the CPU kernels on the shapes of a 0.5B model, beside the machine's measured limits.
 //   --clock cpu counts the process's CPU time: with one thread, a busy machine then disturbs the figures less.
-//   bench_kernels [--threads N] [--clock cpu] [--isa avx512|avx2|portable] [--type Q4_0] [--op matmul|attention|rows] [--seconds 0.3]
+//   bench_kernels [--threads N] [--clock cpu] [--isa avx512|avx2|portable] [--type Q4_0] [--kv-type F16] [--op matmul|attention|rows] [--seconds 0.3]
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -21,6 +21,7 @@ struct Options {
   int threads = 0;
   CpuIsa isa = CpuIsa::best;
   std::optional<DType> type;
+  KvType kv_type = KvType::f16;
   std::string op;
   double seconds = 0.3;
   bool cpu_clock = false;
@@ -53,7 +54,7 @@ double arithmetic_limit(DType type, const MachineLimits& m) {
 
 void report(const std::string& what, double seconds, double operations, double bytes, double peak,
             const MachineLimits& m) {
-  std::printf("%-34s %9.1f us  %7.1f Gop/s (%3.0f %%)  %6.1f GB/s (%3.0f %%)\n", what.c_str(), seconds * 1e6,
+  std::printf("%-48s %9.1f us  %7.1f Gop/s (%3.0f %%)  %6.1f GB/s (%3.0f %%)\n", what.c_str(), seconds * 1e6,
               operations / seconds / 1e9, 100 * operations / seconds / peak, bytes / seconds / 1e9,
               100 * bytes / seconds / m.read_bytes_per_s);
 }
@@ -100,20 +101,26 @@ void bench_matmul(Backend& backend, const Options& o, const MachineLimits& m) {
 
 struct AttentionShape {
   std::int32_t sequences, tokens, context;
+  std::int32_t shared = 0;  ///< tokens of the context that all sequences have in the same blocks
+  std::int32_t kv_heads = 2, heads = 14, dim = 64;
 };
 
 void bench_attention(Backend& backend, const Options& o, const MachineLimits& m) {
-  constexpr std::int32_t kKvHeads = 2;
-  constexpr std::int32_t kHeads = 14;
-  constexpr std::int32_t kDim = 64;
-  for (const AttentionShape a : {AttentionShape{1, 512, 512}, {1, 1, 1024}, {1, 1, 8192}, {8, 1, 1024}, {32, 1, 1024}, {1, 6, 1024}}) {
+  for (const AttentionShape a :
+       {AttentionShape{1, 512, 512}, {1, 1, 1024}, {1, 1, 8192}, {8, 1, 1024}, {32, 1, 1024}, {1, 6, 1024},
+        {8, 1, 1024, 992}, {32, 1, 1024, 992}, {32, 1, 8192, 8160}, {32, 4, 1024, 992},
+        {32, 1, 1024, 0, 8, 32, 128}, {32, 1, 1024, 992, 8, 32, 128},
+        {32, 1, 1024, 0, 14, 14, 64}, {32, 1, 1024, 992, 14, 14, 64}}) {
     const std::int32_t blocks = (a.context + 15) / 16;
-    KvLayer kv = backend.allocate_kv({blocks * a.sequences, 16, kKvHeads, kDim, DType::f16});
+    KvLayer kv = backend.allocate_kv({blocks * a.sequences, 16, a.kv_heads, a.dim, o.kv_type});
     std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, last, positions;
     std::vector<std::int32_t> ids(static_cast<std::size_t>(blocks * a.sequences));
     std::iota(ids.begin(), ids.end(), 0);
     Random random(3);
     std::ranges::shuffle(ids, random.engine());
+    for (std::int32_t s = 1; s < a.sequences; ++s) {
+      std::copy_n(ids.begin(), a.shared / 16, ids.begin() + std::int64_t{s} * blocks);
+    }
     for (std::int32_t s = 0; s < a.sequences; ++s) {
       for (std::int32_t p = a.context - a.tokens; p < a.context; ++p) positions.push_back(p);
       q_indptr.push_back(static_cast<std::int32_t>(positions.size()));
@@ -122,15 +129,16 @@ void bench_attention(Backend& backend, const Options& o, const MachineLimits& m)
     }
     const PagedBatch batch{16, q_indptr, block_indptr, ids, last, positions};
     const std::int64_t n = a.sequences * a.tokens;
-    Floats q = random.normal(n * kHeads * kDim);
-    Floats out = poison(n * kHeads * kDim);
+    Floats q = random.normal(n * a.heads * a.dim);
+    Floats out = poison(n * a.heads * a.dim);
     const OpCounters before = backend.counters();
-    backend.attention(cube(q, n, kHeads, kDim), kv, batch, 0.125F, cube(out, n, kHeads, kDim));
+    backend.attention(cube(q, n, a.heads, a.dim), kv, batch, 0.125F, cube(out, n, a.heads, a.dim));
     const OpCounters after = backend.counters();
     const double s = seconds_per_call(o, [&] {
-      backend.attention(cube(q, n, kHeads, kDim), kv, batch, 0.125F, cube(out, n, kHeads, kDim));
+      backend.attention(cube(q, n, a.heads, a.dim), kv, batch, 0.125F, cube(out, n, a.heads, a.dim));
     });
-    report("attention " + std::to_string(a.sequences) + " x " + std::to_string(a.tokens) + " of " + std::to_string(a.context), s,
+    report("attention " + std::string(to_string(o.kv_type)) + " " + std::to_string(a.sequences) + " x " + std::to_string(a.tokens) + " of " + std::to_string(a.context) +
+               (a.shared > 0 ? " shared" : "") + " " + std::to_string(a.kv_heads) + ":" + std::to_string(a.heads), s,
            static_cast<double>(after.flops - before.flops), static_cast<double>(after.kv_bytes - before.kv_bytes),
            m.fp32_flops, m);
   }
@@ -158,7 +166,7 @@ void bench_rows(Backend& backend, const Options& o, const MachineLimits& m) {
     std::iota(positions.begin(), positions.end(), 0);
     const double turn = seconds_per_call(o, [&] { backend.rope(cube(x, n, 14, 64), positions, rope); });
     report("rope" + rows, turn, static_cast<double>(n * 896 * 3), static_cast<double>(n * 896 * 8), m.fp32_flops, m);
-    KvLayer kv = backend.allocate_kv({64, 16, 2, 64, DType::f16});
+    KvLayer kv = backend.allocate_kv({64, 16, 2, 64, o.kv_type});
     std::vector<std::int32_t> q_indptr{0, static_cast<std::int32_t>(n)};
     const auto blocks = static_cast<std::int32_t>((n + 15) / 16);
     std::vector<std::int32_t> block_indptr{0, blocks}, ids(static_cast<std::size_t>(blocks)), last{static_cast<std::int32_t>(n - (blocks - 1) * 16)};
@@ -179,6 +187,7 @@ Options parse(int argc, char** argv) {
     if (name == "--threads") o.threads = std::atoi(value.c_str());
     if (name == "--isa" && isas.contains(value)) o.isa = isas.at(value);
     if (name == "--type") o.type = parse_dtype(value);
+    if (name == "--kv-type") o.kv_type = parse_kv_type(value).value_or(KvType::f16);
     if (name == "--clock") o.cpu_clock = value == "cpu";
     if (name == "--op") o.op = value;
     if (name == "--seconds") o.seconds = std::atof(value.c_str());

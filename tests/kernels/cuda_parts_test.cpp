@@ -91,7 +91,7 @@ TEST(DeviceMemoryTest, AllIsGivenBack) {
   {
     const auto backend = make_cuda_backend();
     const Buffer buffer = backend->allocate(1000);
-    const KvLayer kv = backend->allocate_kv({4, 16, 2, 64, DType::f16});
+    const KvLayer kv = backend->allocate_kv({4, 16, 2, 64, KvType::f16});
     EXPECT_GE(cuda_emulation::allocated_bytes(), before + 1000 + 4 * 2 * 16 * 2 * 64 * 2);
   }
   EXPECT_EQ(cuda_emulation::allocated_bytes(), before);

@@ -23,7 +23,7 @@ class OneLayer {
     };
     embedding_ = weight(kVocabulary);
     qkv_ = weight((kHeads + 2 * kKvHeads) * kDim);
-    kv_ = backend_->allocate_kv({64, kBlock, kKvHeads, kDim, DType::f16});
+    kv_ = backend_->allocate_kv({64, kBlock, kKvHeads, kDim, KvType::f16});
     for (std::size_t i = 0; i < 4; ++i) rope_.inv_freq.push_back(1.0F / static_cast<float>(1 + 10 * i));
   }
 

@@ -20,8 +20,8 @@ class EmptyModel final : public StepModel {
  public:
   [[nodiscard]] std::int64_t vocab_size() const override { return testing::kVocabulary; }
   [[nodiscard]] std::int64_t context_length() const override { return 4096; }
-  [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::DType) const override { return static_cast<std::size_t>(block_size); }
-  void allocate_kv(int, int, kernels::DType) override {}
+  [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::KvType) const override { return static_cast<std::size_t>(block_size); }
+  void allocate_kv(int, int, kernels::KvType) override {}
   void copy_blocks(std::span<const kernels::BlockCopy>) override {}
   [[nodiscard]] std::span<const float> forward(const StepInput& input) override {
     logits_.resize(input.logit_rows.size() * static_cast<std::size_t>(vocab_size()), 0.0F);

@@ -12,7 +12,7 @@ Driver::Driver(const Options& options)
     : model(FakeModel::Shape{.vocab = 64, .padding = 0, .context = 1 << 20}),
       cache(options.num_blocks, options.block_size, options.max_pinned_blocks),
       scheduler(cache, options.scheduler) {
-  model.allocate_kv(options.num_blocks, options.block_size, kernels::DType::f32);
+  model.allocate_kv(options.num_blocks, options.block_size, kernels::KvType::f32);
 }
 
 Driver::~Driver() {

@@ -35,7 +35,7 @@ class CudaEngineTest : public ::testing::TestWithParam<Case> {
     options.path = directory_.path() / "model.gguf";
     test_models::write_random_model(options.path, spec);
     options.cpu.num_threads = 1;
-    options.engine = {.kv_memory_bytes = std::size_t{1} << 20U, .kv_dtype = kernels::DType::f32, .max_running = 4, .max_step_tokens = 24};
+    options.engine = {.kv_memory_bytes = std::size_t{1} << 20U, .kv_type = kernels::KvType::f32, .max_running = 4, .max_step_tokens = 24};
     return options;
   }
 

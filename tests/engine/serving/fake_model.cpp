@@ -13,7 +13,7 @@ std::size_t at(std::int64_t i) { return static_cast<std::size_t>(i); }
 
 }  // namespace
 
-void FakeModel::allocate_kv(int num_blocks, int block_size, kernels::DType) {
+void FakeModel::allocate_kv(int num_blocks, int block_size, kernels::KvType) {
   block_size_ = block_size;
   slots_.assign(at(num_blocks) * at(block_size), Slot{});
 }

@@ -24,10 +24,10 @@ class FakeModel : public StepModel {
 
   [[nodiscard]] std::int64_t vocab_size() const override { return shape_.vocab + shape_.padding; }
   [[nodiscard]] std::int64_t context_length() const override { return shape_.context; }
-  [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::DType) const override {
+  [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::KvType) const override {
     return static_cast<std::size_t>(block_size) * 8;
   }
-  void allocate_kv(int num_blocks, int block_size, kernels::DType dtype) override;
+  void allocate_kv(int num_blocks, int block_size, kernels::KvType type) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
   [[nodiscard]] std::span<const float> forward(const StepInput& input) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return work_; }

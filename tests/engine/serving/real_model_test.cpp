@@ -20,7 +20,7 @@ using testing::words;
 struct Case {
   std::string name;
   test_models::RandomModelSpec spec;
-  kernels::DType kv = kernels::DType::f16;
+  kernels::KvType kv = kernels::KvType::f16;
   int block_size = 16;
 };
 
@@ -53,11 +53,10 @@ class RealModelTest : public ::testing::TestWithParam<Case> {
     options.cpu.num_threads = threads;
     engine.block_size = GetParam().block_size;
     options.engine = engine;
-    options.engine.kv_dtype = GetParam().kv;
+    options.engine.kv_type = GetParam().kv;
     const auto& spec = GetParam().spec;
-    const std::size_t element = GetParam().kv == kernels::DType::f32 ? 4 : 2;
-    const auto per_token = static_cast<std::size_t>(2 * spec.num_layers * spec.num_kv_heads * spec.head_dim) * element;
-    options.engine.kv_memory_bytes = static_cast<std::size_t>(tokens) * per_token;
+    const auto per_token = 2 * spec.num_layers * spec.num_kv_heads * kernels::kv_row_bytes(GetParam().kv, spec.head_dim);
+    options.engine.kv_memory_bytes = static_cast<std::size_t>(tokens * per_token);
     auto model = LanguageModel::load(options);
     if (!model) throw std::runtime_error(model.error().message());
     return std::move(*model);
@@ -175,15 +174,18 @@ TEST_P(RealModelTest, SpeculationChangesNoBit) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, RealModelTest,
-    ::testing::Values(Case{"llama_f32", {.arch = Architecture::llama}, kernels::DType::f32},
-                      Case{"llama_f32_blocks_of_4", {.arch = Architecture::llama}, kernels::DType::f16, 4},
-                      Case{"qwen2_bf16", {.arch = Architecture::qwen2, .type = kernels::DType::bf16}, kernels::DType::bf16},
+    ::testing::Values(Case{"llama_f32", {.arch = Architecture::llama}, kernels::KvType::f32},
+                      Case{"llama_f32_blocks_of_4", {.arch = Architecture::llama}, kernels::KvType::f16, 4},
+                      Case{"qwen2_bf16", {.arch = Architecture::qwen2, .type = kernels::DType::bf16}, kernels::KvType::bf16},
                       Case{"qwen3_q8_0", {.arch = Architecture::qwen3, .type = kernels::DType::q8_0}},
                       Case{"llama_q4_0", {.arch = Architecture::llama, .num_kv_heads = 1, .type = kernels::DType::q4_0}},
                       Case{"llama_f16", {.arch = Architecture::llama, .type = kernels::DType::f16}},
                       Case{"llama_q4_k", wide(Architecture::llama, kernels::DType::q4_k)},
                       Case{"qwen3_q6_k", wide(Architecture::qwen3, kernels::DType::q6_k)},
-                      Case{"qwen2_mixed_as_q4_k_m", mixed()}),
+                      Case{"qwen2_mixed_as_q4_k_m", mixed()},
+                      Case{"llama_kv_int8", {.arch = Architecture::llama}, kernels::KvType::int8},
+                      Case{"qwen2_kv_fp8_blocks_of_4", {.arch = Architecture::qwen2, .type = kernels::DType::bf16}, kernels::KvType::fp8_e4m3, 4},
+                      Case{"qwen3_kv_int4", {.arch = Architecture::qwen3, .head_dim = 48}, kernels::KvType::int4}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

@@ -18,7 +18,7 @@ Served serve(int blocks, EngineOptions options, FakeModel::Shape shape, const st
   if (prepare) prepare(*model);
   Served served;
   served.model = model.get();
-  options.kv_memory_bytes = static_cast<std::size_t>(blocks) * model->kv_bytes_per_block(options.block_size, options.kv_dtype);
+  options.kv_memory_bytes = static_cast<std::size_t>(blocks) * model->kv_bytes_per_block(options.block_size, options.kv_type);
   auto engine = Engine::create(std::move(model), test_tokenizer(), options);
   if (!engine) throw std::runtime_error(engine.error().message());
   served.engine = std::move(*engine);
