@@ -47,7 +47,9 @@ kernels::Buffer Model::load_vector(std::span<const Tensor> parts) {
 std::unique_ptr<kernels::Weight> Model::load_matrix(std::initializer_list<std::string> names) {
   std::vector<Tensor> parts;
   for (const auto& name : names) parts.push_back(tensor(name));
-  return backend_->load_weight(parts);
+  auto weight = backend_->load_weight(parts);
+  for (const Tensor& part : parts) file_.let_go(part);  // else a model would take its size twice while it loads
+  return weight;
 }
 
 void Model::load_layer(std::int64_t index) {

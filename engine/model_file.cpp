@@ -58,6 +58,10 @@ std::int64_t ModelFile::file_bytes() const {
   return total;
 }
 
+void ModelFile::let_go(const kernels::Tensor& tensor) const {
+  for (const auto& file : impl_->parts.files) file.let_go({tensor.data, static_cast<std::size_t>(tensor.bytes())});
+}
+
 std::optional<LoadError> detail::take_tokenizer(tl::expected<TokenizerFile, LoadError> tokenizer, UnsupportedTokenizer policy,
                                                 ModelParts& parts) {
   if (tokenizer) {

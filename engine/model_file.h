@@ -49,6 +49,8 @@ class ModelFile {
   /// nullptr when the file has no such tensor.
   [[nodiscard]] const kernels::Tensor* find(std::string_view name) const;
   [[nodiscard]] std::int64_t file_bytes() const;
+  /// The tensor's bytes need not stay in memory; a later look reads them from the file again.
+  void let_go(const kernels::Tensor& tensor) const;
   /// "GGUF v3" or "safetensors, 2 shards".
   [[nodiscard]] std::string format() const;
 

@@ -5,7 +5,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <system_error>
 #include <utility>
 
@@ -55,6 +57,16 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
   return *this;
+}
+
+void MappedFile::let_go(std::span<const std::byte> part) const {
+  static const auto page = static_cast<std::uintptr_t>(::sysconf(_SC_PAGESIZE));
+  const auto first = std::max(reinterpret_cast<std::uintptr_t>(part.data()), reinterpret_cast<std::uintptr_t>(data_));
+  const auto last = std::min(reinterpret_cast<std::uintptr_t>(part.data()) + part.size(), reinterpret_cast<std::uintptr_t>(data_) + size_);
+  const std::uintptr_t begin = (first + page - 1) / page * page;
+  const std::uintptr_t end = last / page * page;
+  // Best effort: what can't be given back stays.
+  if (begin < end) static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
 }
 
 MappedFile::~MappedFile() {

@@ -23,6 +23,9 @@ class MappedFile {
   ~MappedFile();
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// Gives back the memory of the whole pages within `part`, as far as it lies in this file; they are read again when
+  /// touched. What the system has cached of the file stays cached.
+  void let_go(std::span<const std::byte> part) const;
 
  private:
   MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}

@@ -161,21 +161,75 @@ void pack_blocks(const PanelRows& rows, std::byte* to) {
   }
 }
 
-template <class Value>
-void pack_plain(const PanelRows& rows, std::byte* to) {
-  constexpr std::int64_t kStrip = 64;  // columns: the strip of the panel stays in the first cache
-  auto* out = reinterpret_cast<Value*>(to);
-  const std::int64_t group = rows.bf16_pairs && rows.type == DType::bf16 ? 2 : 1;
-  for (std::int64_t strip = 0; strip < rows.cols; strip += kStrip) {
-    const std::int64_t end = strip + kStrip < rows.cols ? strip + kStrip : rows.cols;
-    for (int lane = 0; lane < rows.rows; ++lane) {
-      const std::byte* from = rows.first_row + lane * rows.cols * static_cast<std::int64_t>(sizeof(Value));
-      for (std::int64_t k = strip; k < end; ++k) {
-        Value* at = out + k / group * group * kLanes + lane * group + k % group;
-        std::memcpy(at, from + k * static_cast<std::int64_t>(sizeof(Value)), sizeof(Value));
+template <class Word>
+struct Vector;
+template <>
+struct Vector<std::uint16_t> {
+  using Type __attribute__((vector_size(16))) = std::uint16_t;
+  static Type low(Type a, Type b) { return __builtin_shufflevector(a, b, 0, 8, 1, 9, 2, 10, 3, 11); }
+  static Type high(Type a, Type b) { return __builtin_shufflevector(a, b, 4, 12, 5, 13, 6, 14, 7, 15); }
+};
+template <>
+struct Vector<std::uint32_t> {
+  using Type __attribute__((vector_size(16))) = std::uint32_t;
+  static Type low(Type a, Type b) { return __builtin_shufflevector(a, b, 0, 4, 1, 5); }
+  static Type high(Type a, Type b) { return __builtin_shufflevector(a, b, 2, 6, 3, 7); }
+};
+
+/// Transposes a tile of n x n words, n = 16 / sizeof(Word): each interleaving of the halves turns the bits of an element's
+/// index (row bits, then column bits) by one place.
+template <class Word>
+void transpose_tile(const std::byte* from, std::int64_t row_bytes, Word* to) {
+  using V = Vector<Word>;
+  constexpr int n = 16 / sizeof(Word);
+  typename V::Type rows[n];
+  typename V::Type turned[n];
+  for (int i = 0; i < n; ++i) std::memcpy(&rows[i], from + i * row_bytes, 16);
+  for (int bits = n; bits > 1; bits /= 2) {
+    for (int i = 0; i < n / 2; ++i) {
+      turned[2 * i] = V::low(rows[i], rows[i + n / 2]);
+      turned[2 * i + 1] = V::high(rows[i], rows[i + n / 2]);
+    }
+    for (int i = 0; i < n; ++i) rows[i] = turned[i];
+  }
+  for (int i = 0; i < n; ++i) std::memcpy(to + i * kLanes, &rows[i], 16);
+}
+
+/// Words [rows, cols] of a file to [cols, kLanes]. `cols` and the strides are in words; lanes past `lanes` are not written.
+template <class Word>
+void interleave_words(const std::byte* from, std::int64_t row_bytes, int lanes, std::int64_t cols, Word* to) {
+  constexpr int n = 16 / sizeof(Word);
+  constexpr std::int64_t kStrip = 128 / sizeof(Word);  // columns: whole cache lines of the rows that a tile reads
+  const int tiled_lanes = lanes / n * n;
+  const std::int64_t tiled_cols = cols / n * n;
+  for (std::int64_t strip = 0; strip < tiled_cols; strip += kStrip) {
+    const std::int64_t end = strip + kStrip < tiled_cols ? strip + kStrip : tiled_cols;
+    for (int lane = 0; lane < tiled_lanes; lane += n) {
+      const std::byte* rows = from + lane * row_bytes;
+      for (std::int64_t k = strip; k < end; k += n) {
+        transpose_tile(rows + k * static_cast<std::int64_t>(sizeof(Word)), row_bytes, to + k * kLanes + lane);
       }
     }
   }
+  for (int lane = 0; lane < lanes; ++lane) {
+    for (std::int64_t k = lane < tiled_lanes ? tiled_cols : 0; k < cols; ++k) {
+      std::memcpy(to + k * kLanes + lane, from + lane * row_bytes + k * static_cast<std::int64_t>(sizeof(Word)), sizeof(Word));
+    }
+  }
+}
+
+template <class Word>
+void pack_plain(const PanelRows& rows, std::byte* to) {
+  interleave_words(rows.first_row, rows.cols * static_cast<std::int64_t>(sizeof(Word)), rows.rows, rows.cols, reinterpret_cast<Word*>(to));
+}
+
+/// Two columns side by side are a word; a last single column has its half of one.
+void pack_bf16_pairs(const PanelRows& rows, std::byte* to) {
+  const std::int64_t row_bytes = rows.cols * 2;
+  interleave_words(rows.first_row, row_bytes, rows.rows, rows.cols / 2, reinterpret_cast<std::uint32_t*>(to));
+  if (rows.cols % 2 == 0) return;
+  std::byte* last = to + rows.cols / 2 * kLanes * 4;
+  for (int lane = 0; lane < rows.rows; ++lane) std::memcpy(last + 4 * lane, rows.first_row + (lane + 1) * row_bytes - 2, 2);
 }
 
 float half_at(const std::byte* p) {
@@ -230,8 +284,8 @@ void unpack_blocks(DType type, const std::byte* panel, int lane, std::int64_t co
 void pack_panel(const PanelRows& rows, std::byte* to) {
   switch (rows.type) {
     case DType::f32: return pack_plain<std::uint32_t>(rows, to);
-    case DType::f16:
-    case DType::bf16: return pack_plain<std::uint16_t>(rows, to);
+    case DType::f16: return pack_plain<std::uint16_t>(rows, to);
+    case DType::bf16: return rows.bf16_pairs ? pack_bf16_pairs(rows, to) : pack_plain<std::uint16_t>(rows, to);
     default: return pack_blocks(rows, to);
   }
 }

@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -182,6 +183,37 @@ TEST_F(ModelFileTest, ShapesThatDisagreeWithTheHyperparametersAreRefusedByName) 
   const auto file = ModelFile::open(path());
   ASSERT_FALSE(file);
   EXPECT_THAT(file.error().message(), HasSubstr("tensor 'blk.0.ffn_gate.weight': has the shape [96, 64]"));
+}
+
+/// Bytes of the process's memory that hold pages of a file, as the kernel counts them.
+std::int64_t resident_bytes_of(const std::filesystem::path& file) {
+  std::ifstream maps("/proc/self/smaps");
+  std::int64_t kilobytes = 0;
+  bool of_file = false;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find('-') < line.find(' ')) of_file = line.ends_with(file.string());  // "7f0c…-7f0c… r--s …", a mapping's first line
+    if (of_file && line.starts_with("Rss:")) kilobytes += std::stoll(line.substr(4));
+  }
+  return kilobytes * 1024;
+}
+
+TEST_F(ModelFileTest, ATensorThatWasLetGoTakesNoMemoryAndReadsTheSameAgain) {
+  const ModelFile file = open({.hidden = 256, .ffn = 2048});
+  const auto sums = [&] {
+    std::vector<std::uint64_t> out;
+    for (const auto& [name, tensor] : file.tensors()) {
+      std::uint64_t sum = 0;
+      for (std::int64_t i = 0; i < tensor.bytes(); ++i) sum = sum * 31 + std::to_integer<std::uint64_t>(tensor.data[i]);
+      out.push_back(sum);
+    }
+    return out;
+  };
+  const auto before = sums();
+  const std::int64_t held = resident_bytes_of(path());
+  ASSERT_GT(held, file.file_bytes() / 2);
+  for (const auto& [name, tensor] : file.tensors()) file.let_go(tensor);
+  EXPECT_LT(resident_bytes_of(path()), held / 4);
+  EXPECT_EQ(sums(), before);
 }
 
 TEST_F(ModelFileTest, WhatIsNoModelIsAnErrorThatNamesTheFile) {
