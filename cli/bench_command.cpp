@@ -243,6 +243,7 @@ void add_bench_command(CLI::App& app, Run& run) {
   auto options = std::make_shared<BenchOptions>();
   auto* command = app.add_subcommand("bench", "Measure prefill, decode and batched decode, beside this machine's limits");
   options->model.add_to(*command);
+  command->get_option("--model")->required(false);  // 'bench loop' can do without
   command->add_option("--prefill", options->prefill, "Prompt tokens of the prefill row (0: leave it out)")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str();
@@ -267,7 +268,12 @@ void add_bench_command(CLI::App& app, Run& run) {
   command->footer(
       "Prompts are random tokens and never repeat, so nothing comes from the prefix cache.\n"
       "Exit codes: 0 done, 1 failed, 2 wrong usage.");
-  command->callback([options, &run] { run = [options] { return run_bench(*options); }; });
+  add_bench_loop_command(*command, run);
+  command->callback([command, options, &run] {
+    if (!command->get_subcommands().empty()) return;
+    if (options->model.path.empty()) throw CLI::RequiredError("--model");
+    run = [options] { return run_bench(*options); };
+  });
 }
 
 }  // namespace fixpoint::cli

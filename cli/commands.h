@@ -16,6 +16,7 @@ void add_model_command(CLI::App& app, Run& run);
 /// Below `model`.
 void add_compare_kv_command(CLI::App& model, Run& run);
 void add_bench_command(CLI::App& app, Run& run);
+void add_bench_loop_command(CLI::App& bench, Run& run);
 void add_tokenize_command(CLI::App& app, Run& run);
 void add_sandbox_command(CLI::App& app, Run& run);
 void add_doctor_command(CLI::App& app, Run& run);

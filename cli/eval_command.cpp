@@ -150,7 +150,7 @@ tl::expected<ModelPrograms, std::string> start_source(const EvalOptions& options
     source = evals::make_sample_source(benchmark, *std::move(samples), tasks);
   }
   if (!source) return tl::unexpected(source.error());
-  return ModelPrograms{nullptr, *std::move(source)};
+  return ModelPrograms{nullptr, nullptr, *std::move(source)};
 }
 
 tl::expected<void, std::string> write_reports(const std::filesystem::path& folder, const EvalOptions& options, const RunInfo& info, const evals::Summary& summary,
@@ -230,6 +230,9 @@ int evaluate(const EvalOptions& options) {
   if (!result.error.empty()) return fail(result.error + " (--resume goes on)");
   if (!result.complete) return fail("stopped after " + std::to_string(result.progress.done) + " of " + std::to_string(result.progress.total) + " programs (--resume goes on)");
 
+  if (programs->recorder) {
+    if (auto trace = evals::write_whole(options.model.record, evals::to_trace(programs->recorder->workload())); !trace) return fail(trace.error());
+  }
   evals::Summary summary = evals::summarise(result.records, info);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (auto reports = write_reports(folder, options, info, summary, result.records); !reports) return fail(reports.error());

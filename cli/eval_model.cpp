@@ -47,6 +47,7 @@ void EvalModelOptions::add_to(CLI::App& app) {
   app.add_option("--temperature", temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
   app.add_option("--branch-temperature", branch_temperature, "of further drafts and of branches")->check(number_between(0, 2))->capture_default_str();
   app.add_option("--seed", seed, "seed of all sampling")->check(seed_number())->capture_default_str();
+  app.add_option("--record", record, "write the sessions to this file as a trace for 'fixpoint bench loop --trace'");
 }
 
 tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& options, const evals::Benchmark& benchmark,
@@ -73,6 +74,10 @@ tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& opt
                  {"loop prompt", std::string(agent::kPromptVersion)}};
   if (options.total_tokens) info.budget["tokens in all"] = std::to_string(*options.total_tokens);
   if (options.total_sandbox_seconds) info.budget["sandbox seconds in all"] = short_number(*options.total_sandbox_seconds);
+  if (!options.record.empty()) {
+    out.recorder = std::make_unique<evals::LoopRecorder>();
+    source.on_event = [recorder = out.recorder.get()](const std::string& session, const agent::Stamped& event) { recorder->take(session, event); };
+  }
   agent::Services services = out.workers->services();
   services.journal = nullptr;  // results.jsonl is the record of a run
   out.source = evals::make_model_source(benchmark, tasks, services, std::move(source));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "cli/agent_workers.h"
+#include "evals/loop_recording.h"
 #include "evals/source.h"
 
 namespace fixpoint::cli {
@@ -30,6 +31,7 @@ struct EvalModelOptions {
   double temperature = 0;
   double branch_temperature = 0.8;
   std::uint64_t seed = 1;
+  std::string record;  ///< file for a trace of the sessions (evals/loop_workload.h)
 
   void add_to(CLI::App& app);
   [[nodiscard]] bool named() const { return !workers.model.empty() || !workers.script.empty(); }
@@ -37,6 +39,7 @@ struct EvalModelOptions {
 
 /// A source of programs and who works for it; destroyed in this order.
 struct ModelPrograms {
+  std::unique_ptr<evals::LoopRecorder> recorder;  ///< null where nothing is recorded
   std::unique_ptr<Workers> workers;
   std::unique_ptr<evals::Source> source;
 };

@@ -68,7 +68,10 @@ class ModelSource : public Source {
     // Samples differ by their seed; the same sample of the same run is the same again.
     options.seed = options_.loop.seed * 1'000'003 + static_cast<std::uint64_t>(candidate.sample);
     agent::Loop loop(services_, options_.batch == agent::kUnlimited ? nullptr : &batch_);
-    auto result = loop.run(agent_task(benchmark_, task), options, stop, [](const agent::Stamped&) {});
+    const std::string session = task.id + "#" + std::to_string(candidate.sample);
+    auto result = loop.run(agent_task(benchmark_, task), options, stop, [&](const agent::Stamped& event) {
+      if (options_.on_event) options_.on_event(session, event);
+    });
     if (!result) return tl::unexpected(task.id + ": " + result.error().detail);
     if (result->end.outcome == agent::Outcome::failed) return tl::unexpected(task.id + ": the session failed: " + result->end.detail);
     return answer_of(task, *result);

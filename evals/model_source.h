@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -18,6 +19,8 @@ struct ModelSourceOptions {
   int samples = 1;               // sessions a task
   agent::Amounts batch = agent::kUnlimited;  // all sessions of the source together; those that find nothing left end at once
   std::string model_sha256;      // of the model's file, or of what else names it
+  /// Every event of every session ("TASK#SAMPLE"), in its order; called from many threads at once. May be empty.
+  std::function<void(const std::string& session, const agent::Stamped& event)> on_event;
 };
 
 /// Programs from a model, through the same loop as the service. The services must outlive the source; the loop's journal
