@@ -1,5 +1,7 @@
 #include "evals/detail/task_checks.h"
 
+#include <algorithm>
+
 #include "evals/datasets/formats.h"
 #include "evals/detail/check_asserts.h"
 #include "evals/detail/plus_oracle.h"
@@ -108,6 +110,19 @@ def fixpoint_reduced(value):
     return ('sha256', hashlib.sha256(repr(fixpoint_plain(value)).encode('utf-8', 'surrogatepass')).hexdigest())
 )";
 
+constexpr const char* kTextDigestSource = R"(
+
+def fixpoint_reduced(value):
+    if type(value) is not str or len(value) < 65536:
+        return value
+    import hashlib
+    return ('sha256', hashlib.sha256(value.encode('utf-8', 'surrogatepass')).hexdigest())
+)";
+
+bool is_digest(const Value& value) {
+  return value.kind == Value::Kind::tuple && value.items.size() == 2 && value.items[0].kind == Value::Kind::string && value.items[0].text == "sha256";
+}
+
 }  // namespace
 
 std::string differential_entry_point(const Task& task, const DifferentialCall& call, std::string& source) {
@@ -117,8 +132,8 @@ std::string differential_entry_point(const Task& task, const DifferentialCall& c
     source += "\n\ndef fixpoint_not_none(*arguments):\n    result = " + task.entry_point + "(*arguments)\n    return " + own + "result is not None\n";
     return "fixpoint_not_none";
   }
-  if (!call.digests) return task.entry_point;
-  source += kDigestSource;
+  if (call.digests == Digests::none) return task.entry_point;
+  source += call.digests == Digests::texts ? kTextDigestSource : kDigestSource;
   source += "\ndef fixpoint_digest(*arguments):\n    return fixpoint_reduced(" + task.entry_point + "(*arguments))\n";
   return "fixpoint_digest";
 }
@@ -176,18 +191,23 @@ std::size_t nodes_of(const std::vector<Value>& values) {
   return out;
 }
 
-tl::expected<DifferentialChecks, std::string> answered_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests, bool digests,
+tl::expected<DifferentialChecks, std::string> answered_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests, Digests digests,
                                                               const sandbox::CheckOptions& options, std::stop_token stop) {
   std::string reference = task.reference;
   const std::string reference_entry = differential_entry_point(task, {tests.oracle, true, digests}, reference);
-  std::string unused;
-  const std::string entry = differential_entry_point(task, {tests.oracle, false, digests}, unused);
-  DifferentialChecks out{call_check(entry, tests.base), call_check(entry, tests.plus), {}, digests};
+  DifferentialChecks out;
   auto base = outputs_of(sandbox, reference, call_check(reference_entry, tests.base), options, stop, out.reference_wall);
   if (!base) return tl::unexpected(base.error());
   auto plus = outputs_of(sandbox, reference, call_check(reference_entry, tests.plus), options, stop, out.reference_wall);
   if (!plus) return tl::unexpected(plus.error());
-  if (!digests && nodes_of(*base) + nodes_of(*plus) > kMostNodes) return tl::unexpected(std::string("its outputs are too large"));
+  if (digests != Digests::all && nodes_of(*base) + nodes_of(*plus) > kMostNodes) return tl::unexpected(std::string("its outputs are too large"));
+  // Where no text was long, the program is called as it is.
+  const bool needed = digests == Digests::all || std::any_of(base->begin(), base->end(), is_digest) || std::any_of(plus->begin(), plus->end(), is_digest);
+  out.digests = needed ? digests : Digests::none;
+  std::string unused;
+  const std::string entry = differential_entry_point(task, {tests.oracle, false, out.digests}, unused);
+  out.base = call_check(entry, tests.base);
+  out.plus = call_check(entry, tests.plus);
   expect(out.base, tests, *std::move(base));
   expect(out.plus, tests, *std::move(plus));
   return out;
@@ -198,8 +218,8 @@ tl::expected<DifferentialChecks, std::string> answered_checks(sandbox::Sandbox& 
 tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
                                                                   const sandbox::Limits& limits, std::stop_token stop) {
   const sandbox::CheckOptions options{.limits = limits, .call_wall = limits.wall};
-  auto checks = answered_checks(sandbox, task, tests, false, options, stop);
-  if (!checks && checks.error().find("too large") != std::string::npos) checks = answered_checks(sandbox, task, tests, true, options, stop);
+  auto checks = answered_checks(sandbox, task, tests, Digests::texts, options, stop);
+  if (!checks && checks.error().find("too large") != std::string::npos) checks = answered_checks(sandbox, task, tests, Digests::all, options, stop);
   return checks;
 }
 

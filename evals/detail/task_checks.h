@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <tl/expected.hpp>
 #include <vector>
@@ -21,12 +22,19 @@ namespace fixpoint::evals::detail {
 /// A check of the calls of LiveCodeBench's functional tests; `source` gains what lets them be called.
 [[nodiscard]] sandbox::CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source);
 
+/// Which outputs travel as a hash instead of as themselves.
+enum class Digests : std::uint8_t {
+  none,
+  texts,  // long texts, which nobody compares with a tolerance
+  all,    // whatever is large, by the hash of its text: all together would be too much to keep
+};
+
 /// What EvalPlus asks of a program, with the answers of the canonical solution.
 struct DifferentialChecks {
   sandbox::CallCheck base;
   sandbox::CallCheck plus;
   std::chrono::milliseconds reference_wall{0};  // the canonical solution's, for both
-  bool digests = false;  // its outputs are too large to travel: large ones are compared by the hash of their text
+  Digests digests = Digests::none;  // what its outputs need, and so the program's
 };
 
 /// Runs the canonical solution on all inputs. An error where it does not answer all of them.
@@ -37,7 +45,7 @@ struct DifferentialChecks {
 struct DifferentialCall {
   Oracle oracle = Oracle::equal;
   bool reference = false;
-  bool digests = false;
+  Digests digests = Digests::none;
 };
 
 /// The name that a differential check calls; adds to `source` what that needs.

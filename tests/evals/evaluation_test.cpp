@@ -143,6 +143,17 @@ TEST(JudgeTest, LargeOutputsAreComparedByTheHashOfTheirValues) {
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return (0,) * a", true}).passed());
 }
 
+TEST(JudgeTest, LongTextsAreComparedByTheirHashAndOthersAsTheyAre) {
+  const Task task = python_task(Differential{.base = {numbers({70000, 3})}, .plus = {numbers({2, 3})}}, "def add(a, b): return 'x' * a + str(b)");
+  const Benchmark benchmark = benchmark_of({task});
+  Judge judge(shared_sandbox(), benchmark);
+  EXPECT_TRUE(judge.judge(0, {task.reference, true}).passed());
+  EXPECT_TRUE(judge.judge(0, {"def add(a, b): return ''.join(['x'] * a + [str(b)])", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return 'x' * a + '4'", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return ('x' * a + '3').encode()", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return 'x' * a + '3' if a > 2 else 'xx4'", true}).passed());
+}
+
 TEST(JudgeTest, SetsKeepTheOrderOfALiteral) {
   const Task task = python_task(CheckFunction{"def check(candidate):\n    assert add({12, 13, 14, 15, 16}) == (16, 12, 13, 14, 15)\n"});
   EXPECT_TRUE(judge_one(task, "def add(s): return tuple(s)").passed());
