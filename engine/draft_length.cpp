@@ -7,8 +7,8 @@
 namespace fixpoint::engine {
 namespace {
 
-constexpr double fading = 0.98;           // a token of evidence, for each newer one
-constexpr double sample_prior_weight = 4; // what all samples show, against what this one does, in tokens
+constexpr double fading_of_all = 0.98, fading_of_sample = 0.95;
+constexpr double sample_prior_weight = 2; // what all samples show, against what this one does, in tokens
 constexpr double fixed_prior_weight = 8;
 constexpr double surest = 0.99, least_sure = 0.01;
 constexpr double not_worth_asking = 0.02; // chance below which longer drafts are not even considered
@@ -28,7 +28,7 @@ double first_guess(DraftSource source, std::size_t match_class) {
 
 }  // namespace
 
-void DraftAcceptance::record(int right, int wrong) {
+void DraftAcceptance::record(int right, int wrong, double fading) {
   for (int i = 0; i < right + wrong; ++i) {
     right_ *= fading;
     wrong_ *= fading;
@@ -55,8 +55,8 @@ double DraftLength::chance(const Candidate& candidate) const {
 
 void DraftLength::record(SampleAcceptance& sample, DraftSource source, int matched, int right, int wrong) {
   const auto index = static_cast<std::size_t>(source);
-  acceptance_[index][match_class(matched)].record(right, wrong);
-  sample[index].record(right, wrong);
+  acceptance_[index][match_class(matched)].record(right, wrong, fading_of_all);
+  sample[index].record(right, wrong, fading_of_sample);
 }
 
 void DraftLength::record_step(int tokens, bool with_prefill, std::chrono::nanoseconds time) {

@@ -13,10 +13,10 @@
 namespace fixpoint::engine {
 
 /// How many draft tokens were right: verified ones and ones that were only compared with what the model wrote anyway.
-/// Old ones fade.
 class DraftAcceptance {
  public:
-  void record(int right, int wrong);
+  /// Each token leaves `fading` of the weight of those before it.
+  void record(int right, int wrong, double fading);
   /// Estimate that starts at `prior` and is worth as much as `prior_weight` tokens of evidence.
   [[nodiscard]] double rate(double prior, double prior_weight) const;
 
@@ -32,7 +32,7 @@ using SampleAcceptance = std::array<DraftAcceptance, num_draft_sources>;
 /// that wouldn't gain `least_gain`. What it says changes how fast tokens come, never which. One thread.
 class DraftLength {
  public:
-  static constexpr double least_gain = 1.03;
+  static constexpr double least_gain = 1.06;  ///< beyond what noise in the measurements makes up
   static constexpr int probe_interval = 512;  ///< steps without drafts, though there were some, after which a short one is tried
 
   /// A step before drafts are added.

@@ -280,7 +280,7 @@ TEST(SpeculationTest, PreemptedAtEveryStepASampleIsTheSame) {
   number(requests);
   const auto expected = answer_alone(requests);
   std::uint64_t preemptions = 0;
-  for (std::size_t when = 1; when <= 8; ++when) {
+  for (std::size_t when = 1; when <= 5; ++when) {  // of seven outputs
     const Served served = serve(10, with_oracle({.block_size = 4, .max_running = 4}, expected, wrong_at(3)));
     Collector collector, urgent;
     const auto handle = served->submit(requests[0], collector.sink());
@@ -456,8 +456,8 @@ TEST(SpeculationTest, UsageTellsWhatBecameOfThePrediction) {
   request.prediction = words(20, 99);
   request.prediction.insert(request.prediction.begin(), tokens[0]);
   const Usage wrong = served->generate(request)->samples[0].finish.usage;
-  EXPECT_EQ(wrong.accepted_prediction_tokens, 0);
-  EXPECT_GT(wrong.rejected_prediction_tokens, 0);
+  EXPECT_LT(wrong.accepted_prediction_tokens, 3) << "by chance";
+  EXPECT_GT(wrong.rejected_prediction_tokens, 3);
   request.prediction.clear();
   EXPECT_EQ(served->generate(request)->samples[0].finish.usage.rejected_prediction_tokens, 0);
 }
@@ -473,7 +473,9 @@ TEST(SpeculationTest, TextThatRepeatsItselfIsDraftedFromTheSession) {
   const auto sample = served->generate(greedy(prompt, 60))->samples[0];
   for (std::size_t i = 0; i < sample.tokens.size(); ++i) ASSERT_EQ(sample.tokens[i], static_cast<TokenId>(i % 50));
   const auto& counts = served->stats().drafts;
-  EXPECT_GT(counts[static_cast<std::size_t>(DraftSource::session_text)].accepted_tokens, 40U);
+  EXPECT_EQ(counts[static_cast<std::size_t>(DraftSource::previous_attempt)].drafts, 0U);
+  EXPECT_GT(counts[static_cast<std::size_t>(DraftSource::prompt)].accepted_tokens, 40U) << "to the prompt's end";
+  EXPECT_GT(counts[static_cast<std::size_t>(DraftSource::session_text)].accepted_tokens, 5U) << "what the output has said itself";
   EXPECT_LT(served->stats().steps, 10U);
 }
 
