@@ -52,6 +52,8 @@ void CompletionFormat::count(int index, const engine::Output& output) {
     totals_.cached_tokens += usage.cached_tokens;
   }
   totals_.completion_tokens += usage.completion_tokens;
+  totals_.accepted_prediction_tokens += usage.accepted_prediction_tokens;
+  totals_.rejected_prediction_tokens += usage.rejected_prediction_tokens;
 }
 
 std::string CompletionFormat::token_json(const engine::TokenLogprob& token) const {
@@ -92,7 +94,9 @@ std::string CompletionFormat::head(std::string_view object) const {
 std::string CompletionFormat::usage() const {
   return R"({"prompt_tokens":)" + std::to_string(totals_.prompt_tokens) + R"(,"completion_tokens":)" + std::to_string(totals_.completion_tokens) +
          R"(,"total_tokens":)" + std::to_string(totals_.prompt_tokens + totals_.completion_tokens) +
-         R"(,"prompt_tokens_details":{"cached_tokens":)" + std::to_string(totals_.cached_tokens) + "}}";
+         R"(,"prompt_tokens_details":{"cached_tokens":)" + std::to_string(totals_.cached_tokens) +
+         R"(},"completion_tokens_details":{"accepted_prediction_tokens":)" + std::to_string(totals_.accepted_prediction_tokens) +
+         R"(,"rejected_prediction_tokens":)" + std::to_string(totals_.rejected_prediction_tokens) + "}}";
 }
 
 std::string CompletionFormat::event(const std::string& choices, bool with_usage) const {

@@ -36,6 +36,7 @@ class CompletionFormat {
   /// Sums of what the samples reported.
   struct Totals {
     std::int64_t prompt_tokens = 0, cached_tokens = 0, completion_tokens = 0;
+    std::int64_t accepted_prediction_tokens = 0, rejected_prediction_tokens = 0;
   };
   [[nodiscard]] const Totals& totals() const { return totals_; }
 

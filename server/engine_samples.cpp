@@ -1,6 +1,24 @@
 #include "server/engine_samples.h"
 
 namespace fixpoint::server {
+namespace {
+
+/// vLLM's three counters, by the source of the drafts; sum over `source` for the whole.
+void add_drafts(const engine::EngineStats& stats, const std::string& model, std::vector<Metrics::Sample>& out) {
+  const auto add = [&](const char* name, const char* help, std::uint64_t engine::DraftCounts::* count) {
+    for (std::size_t i = 0; i < stats.drafts.size(); ++i) {
+      const auto source = static_cast<engine::DraftSource>(i);
+      out.push_back({.name = name, .help = help, .type = "counter",
+                     .labels = {{"model_name", model}, {"source", std::string(engine::to_string(source))}},
+                     .value = static_cast<double>(stats.drafts[i].*count)});
+    }
+  };
+  add("spec_decode_num_drafts_total", "Drafts that were verified.", &engine::DraftCounts::drafts);
+  add("spec_decode_num_draft_tokens_total", "Draft tokens that were verified.", &engine::DraftCounts::draft_tokens);
+  add("spec_decode_num_accepted_tokens_total", "Draft tokens that were right.", &engine::DraftCounts::accepted_tokens);
+}
+
+}  // namespace
 
 std::vector<Metrics::Sample> engine_samples(const engine::EngineStats& stats, const std::string& model) {
   const Metrics::Labels labels{{"model_name", model}};
@@ -26,6 +44,7 @@ std::vector<Metrics::Sample> engine_samples(const engine::EngineStats& stats, co
   add("counter", "iteration_tokens_total", "Tokens that steps computed, prompts included.", stats.all_steps.tokens);
   add("counter", "kv_blocks_evicted_total", "Cached KV blocks that made room.", stats.blocks_evicted);
   add("counter", "engine_watchdog_trips_total", "Times that the scheduler had work and found none to do.", stats.watchdog_trips);
+  add_drafts(stats, model, out);
   return out;
 }
 

@@ -153,6 +153,11 @@ TEST_F(CompletionsTest, APredictionChangesNothingButTheWork) {
   const std::string text = without["choices"][0]["message"]["content"];
   const json with = post("/v1/chat/completions", chat(R"("max_tokens":16,"ignore_eos":true,"prediction":{"type":"content","content":)" + json(text).dump() + "}"));
   EXPECT_EQ(with["choices"][0]["message"]["content"], text);
+  // Whether drafts are tried depends on how fast the machine is; what is tried can't be more than there is.
+  const json details = with["usage"]["completion_tokens_details"];
+  EXPECT_LE(details["accepted_prediction_tokens"], 16);
+  EXPECT_GE(details["rejected_prediction_tokens"], 0);
+  EXPECT_EQ(without["usage"]["completion_tokens_details"]["accepted_prediction_tokens"], 0);
 }
 
 TEST_F(CompletionsTest, ASecondRequestWithTheSamePromptIsServedFromTheCache) {

@@ -40,9 +40,13 @@ TEST(MetricsTest, TheEnginesFiguresHaveTheNamesThatUsersKnow) {
   stats.running = 2;
   stats.blocks_total = 8;
   stats.blocks_held = 2;
+  stats.drafts[static_cast<std::size_t>(engine::DraftSource::session_text)] = {.drafts = 3, .draft_tokens = 20, .accepted_tokens = 12};
   const std::string text = Metrics().text(engine_samples(stats, "m"));
   EXPECT_NE(text.find("fixpoint_num_requests_running{model_name=\"m\"} 2\n"), std::string::npos);
   EXPECT_NE(text.find("fixpoint_kv_cache_usage_perc{model_name=\"m\"} 0.25\n"), std::string::npos);
+  EXPECT_NE(text.find("fixpoint_spec_decode_num_drafts_total{model_name=\"m\",source=\"session_text\"} 3\n"), std::string::npos);
+  EXPECT_NE(text.find("fixpoint_spec_decode_num_draft_tokens_total{model_name=\"m\",source=\"session_text\"} 20\n"), std::string::npos);
+  EXPECT_NE(text.find("fixpoint_spec_decode_num_accepted_tokens_total{model_name=\"m\",source=\"session_text\"} 12\n"), std::string::npos);
   for (const char* name : {"num_requests_waiting", "prefix_cache_queries_total", "prefix_cache_hits_total", "num_preemptions_total", "generation_tokens_total"}) {
     EXPECT_NE(text.find(name), std::string::npos) << name;
   }
