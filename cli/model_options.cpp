@@ -123,6 +123,10 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--step-tokens", max_step_tokens, "Most tokens that one step computes")
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
+  app.add_option("--speculation", speculation,
+                 "on: drafts are verified where that is faster; off: never; always: every draft, for measurements. The tokens are the same")
+      ->check(CLI::IsMember({"on", "off", "always"}))
+      ->capture_default_str();
   app.add_option("--isa", isa, "Instructions to use")
       ->check(CLI::IsMember({"best", "portable", "avx2", "avx512"}))
       ->capture_default_str();
@@ -148,6 +152,9 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
   options.engine.block_size = block_size;
   options.engine.max_step_tokens = max_step_tokens;
   options.engine.max_running = std::min(options.engine.max_running, max_step_tokens);
+  options.engine.speculation = speculation == "off"      ? engine::Speculation::off
+                               : speculation == "always" ? engine::Speculation::always
+                                                         : engine::Speculation::measured;
   options.progress = terminal_progress();
   if (!kv_memory.empty()) {
     const auto bytes = parse_bytes(kv_memory);

@@ -20,10 +20,11 @@ struct ModelOptions {
   std::string kv_type = "F16";
   int block_size = 16;
   int max_step_tokens = 512;
+  std::string speculation = "on";
   std::string chat_template;
 
   /// Registers -m, --device, --threads, --isa, --gpu-memory-utilization, --gpu-products, --kv-memory, --kv-type, --block-size,
-  /// --step-tokens and --chat-template.
+  /// --step-tokens, --speculation and --chat-template.
   void add_to(CLI::App& app);
   /// Loads with progress on stderr where it takes long and somebody watches. Error: a message for a person.
   [[nodiscard]] tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> load() const;
