@@ -148,6 +148,16 @@ TEST_F(LoopTest, ABatchBudgetStandsAboveTheTasks) {
   EXPECT_EQ(batch.spent().tokens, 55);
 }
 
+TEST_F(LoopTest, ARepairPredictsTheProgramUnderRepair) {
+  answers = {fenced(program(1)), fenced(program(6)), fenced(program(7))};
+  run();
+  const auto requests = model.requests();
+  ASSERT_EQ(requests.size(), 3U);
+  EXPECT_EQ(requests[0].prediction, "");
+  EXPECT_NE(requests[1].prediction.find("return 1"), std::string::npos);
+  EXPECT_NE(requests[2].prediction.find("return 6"), std::string::npos);
+}
+
 TEST_F(LoopTest, ParallelDraftsShareTheirPromptAndTheBestGoesOn) {
   FunctionGenerator drafts([](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
     if (depth_of(request) > 0) return answer(fenced(program(7)));

@@ -1,4 +1,5 @@
-"""Wrong programs of the task family with the two messages that the recipe trains on, as JSON lines: write_conversations.py COUNT SEED"""
+"""Wrong programs of the task family with the two messages that the recipe trains on, as JSON lines:
+write_conversations.py COUNT SEED [held]; held: of the programs that training never saw"""
 import json
 import os
 import random
@@ -9,9 +10,9 @@ from bugs import make_bug  # noqa: E402
 from family import make_task  # noqa: E402
 from prompts import feedback_message, fenced, task_message  # noqa: E402
 
-count, rng = int(sys.argv[1]), random.Random(int(sys.argv[2]))
+count, rng, held = int(sys.argv[1]), random.Random(int(sys.argv[2])), sys.argv[3:] == ["held"]
 while count > 0:
-    task, shown = make_task(rng, held=False), rng.randint(1, 4)
+    task, shown = make_task(rng, held=held), rng.randint(1, 4)
     bug = make_bug(task, rng)
     if not bug:
         continue
