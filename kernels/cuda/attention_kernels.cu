@@ -6,6 +6,7 @@
 
 #include "kernels/cuda/kv_formats.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/online_softmax.h"
 #include "kernels/cuda/reduce.h"
 
 namespace fixpoint::kernels::cuda {
@@ -17,7 +18,6 @@ constexpr int kTilePositions = kWarpSize;
 constexpr int kWarpPositions = kSplitPositions / kWarps;
 
 inline __device__ int thread() { return static_cast<int>(threadIdx.x); }
-inline __device__ float minus_infinity() { return -INFINITY; }
 
 /// The query heads one block works on: those of one KV head, or up to kMaxTileRows of them.
 struct HeadGroup {
@@ -30,17 +30,6 @@ inline __device__ HeadGroup head_group(const AttentionInput& in) {
   const std::int32_t first = static_cast<std::int32_t>(blockIdx.y) % parts * kMaxTileRows;
   const std::int32_t left = group - first;
   return {kv_head, kv_head * group + first, left < kMaxTileRows ? left : kMaxTileRows};
-}
-
-/// Merges running sums with those of the positions after them: maximum, sum of weights, weighted values.
-struct Scales {
-  float before, after;
-};
-inline __device__ Scales merge_scales(float& maximum, float other) {
-  const float highest = fmaxf(maximum, other);
-  const Scales scales{maximum == highest ? 1.0F : fast_exp(maximum - highest), other == highest ? 1.0F : fast_exp(other - highest)};
-  maximum = highest;
-  return scales;
 }
 
 /// A block's shared memory. `scores` is a warp's own; the rest belongs to all.

@@ -23,6 +23,8 @@ struct AttentionInput {
   std::int32_t num_tiles = 0;
   const AttentionTile* combine = nullptr;
   std::int32_t num_combine = 0;
+  const AttentionTile* prefill = nullptr;
+  std::int32_t num_prefill = 0;
   float* partials = nullptr;  ///< partial_floats(…) for the plan's slots
 };
 

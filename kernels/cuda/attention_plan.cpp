@@ -10,13 +10,21 @@ constexpr std::int32_t kFewTokens = 16;
 
 }  // namespace
 
-void AttentionPlan::build(const PagedBatch& batch, std::int32_t tokens_per_tile) {
+void AttentionPlan::build(const PagedBatch& batch, std::int32_t tokens_per_tile, std::int32_t prefill_tokens) {
   tiles.clear();
   combine.clear();
+  prefill.clear();
   slots = 0;
   for (std::int32_t s = 0; s < batch.num_seqs(); ++s) {
     const std::int32_t begin = batch.q_indptr[static_cast<std::size_t>(s)];
     const std::int32_t end = batch.q_indptr[static_cast<std::size_t>(s) + 1];
+    if (prefill_tokens > 0 && end - begin > kFewTokens) {
+      for (std::int32_t last = end; last > begin; last -= prefill_tokens) {
+        const std::int32_t first = std::max(begin, last - prefill_tokens);
+        prefill.push_back({.sequence = s, .first_token = first, .num_tokens = last - first});
+      }
+      continue;
+    }
     for (std::int32_t first = begin; first < end; first += tokens_per_tile) {
       const std::int32_t count = std::min(tokens_per_tile, end - first);
       const auto positions = batch.positions.subspan(static_cast<std::size_t>(first), static_cast<std::size_t>(count));

@@ -13,6 +13,9 @@ inline constexpr std::int32_t kSplitPositions = 256;
 /// Query rows of a tile: tokens times the heads that share a KV head.
 inline constexpr std::int32_t kMaxTileRows = 8;
 
+/// Query rows of a prefill tile: 16 for each of four warps.
+inline constexpr std::int32_t kPrefillRows = 64;
+
 /// Most partial results of a step: beyond, there are blocks enough without splitting.
 inline constexpr std::int32_t kMaxSlots = 4096;
 
@@ -30,16 +33,21 @@ struct AttentionTile {
 struct AttentionPlan {
   std::vector<AttentionTile> tiles;
   std::vector<AttentionTile> combine;  ///< one for each tile that was split
+  std::vector<AttentionTile> prefill;  ///< never split; those with the longest contexts of a sequence first
   std::int32_t slots = 0;              ///< partial results needed
 
   /// `tokens_per_tile` tokens share the keys and values that a block reads. Sequences with few tokens in the step (decoding,
-  /// verification) are split over their contexts: only they would leave the device idle.
-  void build(const PagedBatch& batch, std::int32_t tokens_per_tile);
+  /// verification) are split over their contexts: only they would leave the device idle. Those with more go into tiles of
+  /// `prefill_tokens`, unless that is 0.
+  void build(const PagedBatch& batch, std::int32_t tokens_per_tile, std::int32_t prefill_tokens = 0);
 };
 
 /// Tokens in a tile for `group` query heads a KV head.
 [[nodiscard]] constexpr std::int32_t tokens_per_tile(std::int32_t group) {
   return group >= kMaxTileRows ? 1 : kMaxTileRows / group;
 }
+
+/// The same for prefill tiles; 0: a group is too large for one.
+[[nodiscard]] constexpr std::int32_t prefill_tokens_per_tile(std::int32_t group) { return kPrefillRows / group; }
 
 }  // namespace fixpoint::kernels::cuda

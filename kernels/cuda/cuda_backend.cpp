@@ -11,6 +11,7 @@
 #include "kernels/cuda/attention_kernels.h"
 #include "kernels/cuda/device_weight.h"
 #include "kernels/cuda/error.h"
+#include "kernels/cuda/prefill_attention.h"
 #include "kernels/cuda/product_kernels.h"
 #include "kernels/cuda/products.h"
 #include "kernels/cuda/row_kernels.h"
@@ -162,15 +163,19 @@ class CudaBackend final : public Backend {
     in.positions = arrays.positions;
     const std::int32_t group = in.heads / in.kv.heads;
     const bool single = batch.num_tokens() == batch.num_seqs();  // one token each: tiles of one token
-    const std::int32_t tokens = single ? 1 : tokens_per_tile(group);
+    const bool tensor_cores = options_.products == CudaProducts::fastest && can_prefill(in.kv);
+    const TileTokens tokens{.few = single ? 1 : tokens_per_tile(group), .prefill = tensor_cores ? prefill_tokens_per_tile(group) : 0};
     const DevicePlan plan = step_.plan(batch, tokens);
     in.tiles = plan.tiles;
     in.num_tiles = plan.num_tiles;
     in.combine = plan.combine;
     in.num_combine = plan.num_combine;
+    in.prefill = plan.prefill;
+    in.num_prefill = plan.num_prefill;
     if (partials_.reserve(partial_floats(plan.slots, in.heads, in.kv) * sizeof(float))) ++memory_moves_;
     in.partials = partials_.as<float>();
-    queue_attention(in, tokens * std::min(group, kMaxTileRows), stream_.get());
+    queue_attention(in, tokens.few * std::min(group, kMaxTileRows), stream_.get());
+    queue_prefill_attention(in, stream_.get());
     work_.attention(in.heads, layer.shape, batch);
   }
 

@@ -2,6 +2,8 @@
 
 #include <cuda_platform/platform.h>
 
+#include <cstdint>
+
 namespace fixpoint::kernels::cuda {
 
 /// Threads of a block that works on one row.
@@ -14,6 +16,14 @@ inline __device__ float warp_sum(float value) {
 
 inline __device__ float warp_max(float value) {
   for (int mask = kWarpSize / 2; mask > 0; mask /= 2) value = fmaxf(value, __shfl_xor_sync(kAllLanes, value, mask));
+  return value;
+}
+
+inline __device__ std::int32_t warp_max(std::int32_t value) {
+  for (int mask = kWarpSize / 2; mask > 0; mask /= 2) {
+    const std::int32_t other = __shfl_xor_sync(kAllLanes, value, mask);
+    if (other > value) value = other;
+  }
   return value;
 }
 

@@ -11,8 +11,14 @@ constexpr std::size_t kTileWords = sizeof(AttentionTile) / sizeof(std::int32_t);
 std::int32_t power_of_two(std::int32_t n) { return static_cast<std::int32_t>(std::bit_ceil(static_cast<std::uint32_t>(std::max(n, 1)))); }
 
 DevicePlan upload_plan(const AttentionPlan& plan, IndexUpload& upload) {
-  return {upload.put<AttentionTile>(plan.tiles), upload.put<AttentionTile>(plan.combine), static_cast<std::int32_t>(plan.tiles.size()),
-          static_cast<std::int32_t>(plan.combine.size()), plan.slots};
+  const auto count = [](const std::vector<AttentionTile>& tiles) { return static_cast<std::int32_t>(tiles.size()); };
+  return {.tiles = upload.put<AttentionTile>(plan.tiles),
+          .combine = upload.put<AttentionTile>(plan.combine),
+          .num_tiles = count(plan.tiles),
+          .num_combine = count(plan.combine),
+          .slots = plan.slots,
+          .prefill = upload.put<AttentionTile>(plan.prefill),
+          .num_prefill = count(plan.prefill)};
 }
 
 }  // namespace
@@ -75,8 +81,11 @@ void BucketArrays::fill(const StepArrays& arrays, IndexUpload& upload) {
 }
 
 DevicePlan BucketArrays::plan() const {
-  return {reinterpret_cast<const AttentionTile*>(at(tiles_)), reinterpret_cast<const AttentionTile*>(at(combine_)), bucket_.tiles, bucket_.tokens,
-          std::min(bucket_.tiles, kMaxSlots)};
+  return {.tiles = reinterpret_cast<const AttentionTile*>(at(tiles_)),
+          .combine = reinterpret_cast<const AttentionTile*>(at(combine_)),
+          .num_tiles = bucket_.tiles,
+          .num_combine = bucket_.tokens,
+          .slots = std::min(bucket_.tiles, kMaxSlots)};
 }
 
 void CurrentStep::begin(const StepArrays& arrays) {
@@ -84,7 +93,8 @@ void CurrentStep::begin(const StepArrays& arrays) {
   tokens_ = upload_.put(arrays.tokens);
   rows_ = upload_.put(arrays.rows);
   batch_ = upload(arrays.batch);
-  planned_tokens_per_tile_ = 0;
+  planned_.reset();
+  plan_is_buckets_ = false;
   active_ = true;
 }
 
@@ -94,7 +104,7 @@ void CurrentStep::begin(const StepArrays& arrays, const BucketArrays& bucket) {
   rows_ = bucket.rows();
   batch_ = bucket.batch();
   device_plan_ = bucket.plan();
-  planned_tokens_per_tile_ = -1;
+  plan_is_buckets_ = true;
   active_ = true;
 }
 
@@ -123,14 +133,14 @@ const std::int32_t* CurrentStep::positions(std::span<const std::int32_t> host) {
 
 DeviceBatch CurrentStep::batch(const PagedBatch& host) { return is_current(host) ? batch_ : upload(host); }
 
-DevicePlan CurrentStep::plan(const PagedBatch& host, std::int32_t tokens_per_tile) {
+DevicePlan CurrentStep::plan(const PagedBatch& host, const TileTokens& tokens) {
   const bool current = is_current(host);
-  if (current && (planned_tokens_per_tile_ < 0 || planned_tokens_per_tile_ == tokens_per_tile)) return device_plan_;
-  plan_.build(host, tokens_per_tile);
+  if (current && (plan_is_buckets_ || planned_ == tokens)) return device_plan_;
+  plan_.build(host, tokens.few, tokens.prefill);
   const DevicePlan plan = upload_plan(plan_, upload_);
   if (current) {
     device_plan_ = plan;
-    planned_tokens_per_tile_ = tokens_per_tile;
+    planned_ = tokens;
   }
   return plan;
 }

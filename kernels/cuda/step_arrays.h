@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -22,6 +23,15 @@ struct DevicePlan {
   const AttentionTile* tiles = nullptr;
   const AttentionTile* combine = nullptr;
   std::int32_t num_tiles = 0, num_combine = 0, slots = 0;
+  const AttentionTile* prefill = nullptr;
+  std::int32_t num_prefill = 0;
+};
+
+/// Tokens of a sequence that share a block's reads.
+struct TileTokens {
+  std::int32_t few = 1;      ///< see AttentionPlan::build
+  std::int32_t prefill = 0;
+  bool operator==(const TileTokens&) const = default;
 };
 
 /// How large the arrays of a recorded step are; each at least what the step needs, so that one recording serves many steps.
@@ -68,7 +78,7 @@ class CurrentStep {
   [[nodiscard]] const std::int32_t* rows(std::span<const std::int32_t> host);
   [[nodiscard]] const std::int32_t* positions(std::span<const std::int32_t> host);
   [[nodiscard]] DeviceBatch batch(const PagedBatch& host);
-  [[nodiscard]] DevicePlan plan(const PagedBatch& host, std::int32_t tokens_per_tile);
+  [[nodiscard]] DevicePlan plan(const PagedBatch& host, const TileTokens& tokens);
 
  private:
   [[nodiscard]] DeviceBatch upload(const PagedBatch& host);
@@ -85,7 +95,8 @@ class CurrentStep {
   DeviceBatch batch_;
   AttentionPlan plan_;
   DevicePlan device_plan_;
-  std::int32_t planned_tokens_per_tile_ = 0;  ///< 0: no plan yet; below 0: the bucket's, which serves any
+  bool plan_is_buckets_ = false;        ///< it serves any tiles: they have one token
+  std::optional<TileTokens> planned_;  ///< what device_plan_ is for
   std::vector<std::int32_t> slots_;
 };
 

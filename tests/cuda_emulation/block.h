@@ -18,7 +18,7 @@ struct Index3 {
 
 inline constexpr int kWarpSize = 32;
 
-enum class WarpOperation : std::uint8_t { none, shuffle, vote, sync };
+enum class WarpOperation : std::uint8_t { none, shuffle, vote, sync, tile_product };
 
 /// One CUDA thread: a fiber and what the detector needs to know of it.
 struct EmulatedThread {

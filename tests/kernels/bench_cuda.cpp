@@ -7,6 +7,7 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
@@ -113,7 +114,7 @@ void time_products(Backend& backend, const Ceilings& c, const std::string& label
 }
 
 /// `sequences` of `context` tokens, the last `tokens` of each computed.
-void time_attention(Backend& backend, const Ceilings& c, KvType type, std::int32_t sequences, std::int32_t context, std::int32_t tokens) {
+void time_attention(Backend& backend, const Ceilings& c, const std::string& label, KvType type, std::int32_t sequences, std::int32_t context, std::int32_t tokens) {
   constexpr std::int32_t kHeads = 28, kKvHeads = 4, kDim = 128, kBlock = 16;
   const std::int32_t blocks = (context + kBlock - 1) / kBlock;
   std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, block_ids, last, positions;
@@ -148,17 +149,55 @@ void time_attention(Backend& backend, const Ceilings& c, KvType type, std::int32
             }) / kLayers;
   double pairs = 0;
   for (const std::int32_t p : positions) pairs += p + 1;
-  report("attention " + std::string(to_string(type)) + " " + std::to_string(sequences) + " x " + std::to_string(tokens) + " of " + std::to_string(context),
-         seconds, 2.0 * 2 * kKvHeads * kDim * static_cast<double>(sequences) * context, 4.0 * pairs * kHeads * kDim, c);
+  const auto kv_bytes = static_cast<double>(2 * kKvHeads * kv_row_bytes(type, kDim)) * sequences * context;
+  report("attention " + label + " " + std::string(to_string(type)) + " " + std::to_string(sequences) + " x " + std::to_string(tokens) + " of " + std::to_string(context),
+         seconds, kv_bytes, 4.0 * pairs * kHeads * kDim, c);
 }
 
 void time_rows(Backend& backend, const Ceilings& c) {
+  const LoadedMatrix table(backend, DType::bf16, 4096, 3584);
   for (const std::int64_t n : {1, 512}) {
-    const Floats x(backend, n, 3584), y(backend, n, 3584), gate_up(backend, n, 37888), act(backend, n, 18944), weight(backend, 1, 3584);
+    const Floats x(backend, n, 3584), y(backend, n, 3584), gate_up(backend, n, 37888), act(backend, n, 18944), weight(backend, 1, 3584), head_weight(backend, 1, 128);
     const auto bytes = static_cast<double>(n * 4);
-    const std::string of = " n=" + std::to_string(n);
-    report("add_rms_norm" + of, seconds_per_call(backend, [&] { backend.add_rms_norm(x.tensor(), y.tensor(), weight.vector(), 1e-6F, y.tensor()); }), bytes * 4 * 3584, 0, c);
-    report("swiglu" + of, seconds_per_call(backend, [&] { backend.swiglu(gate_up.tensor(), act.tensor()); }), bytes * (37888 + 18944), 0, c);
+    const std::vector<std::int32_t> rows(static_cast<std::size_t>(n), 0);
+    const auto time = [&](const std::string& name, double traffic, const std::function<void()>& call) {
+      report(name + " n=" + std::to_string(n), seconds_per_call(backend, call), traffic, 0, c);
+    };
+    time("rms_norm", bytes * 2 * 3584, [&] { backend.rms_norm(x.tensor(), weight.vector(), 1e-6F, y.tensor()); });
+    time("add_rms_norm", bytes * 4 * 3584, [&] { backend.add_rms_norm(x.tensor(), y.tensor(), weight.vector(), 1e-6F, y.tensor()); });
+    time("add", bytes * 3 * 3584, [&] { backend.add(x.tensor(), y.tensor()); });
+    time("swiglu", bytes * (37888 + 18944), [&] { backend.swiglu(gate_up.tensor(), act.tensor()); });
+    time("head_rms_norm", bytes * 2 * 3584, [&] { backend.head_rms_norm(x.heads(28), head_weight.vector(), 1e-6F); });
+    // These take an array of the host's each call: its copy is in the time.
+    time("embed", bytes * 1.5 * 3584, [&] { backend.embed(*table.weight, rows, y.tensor()); });
+    time("gather", bytes * 2 * 3584, [&] { backend.gather(x.tensor(), rows, y.tensor()); });
+  }
+}
+
+/// What one step does with the keys and queries of 512 tokens beside attention.
+void time_keys(Backend& backend, const Ceilings& c) {
+  constexpr std::int32_t kTokens = 512, kBlock = 16, kLayers = 16;
+  std::vector<std::int32_t> positions(kTokens), block_ids(kTokens / kBlock);
+  std::iota(positions.begin(), positions.end(), 0);
+  std::iota(block_ids.begin(), block_ids.end(), 0);
+  const std::vector<std::int32_t> q_indptr{0, kTokens}, block_indptr{0, kTokens / kBlock}, last{kBlock};
+  const PagedBatch batch{kBlock, q_indptr, block_indptr, block_ids, last, positions};
+  Rope rope;
+  for (int i = 0; i < 64; ++i) rope.inv_freq.push_back(1.0F / static_cast<float>(1 + i));
+  const Floats q(backend, kTokens, 3584), k(backend, kTokens, 512), v(backend, kTokens, 512);
+  const auto time = [&](const std::string& name, double traffic, const std::function<void()>& call) {
+    const double seconds = seconds_per_call(backend, [&] {
+      backend.run_step({{}, batch, {}}, [&] {
+        for (int i = 0; i < kLayers; ++i) call();
+      });
+    }) / kLayers;
+    report(name + " n=512", seconds, traffic, 0, c);
+  };
+  time("rope", 8.0 * kTokens * 3584, [&] { backend.rope(q.heads(28), positions, rope); });
+  for (const KvType type : kKvTypes) {
+    KvLayer layer = backend.allocate_kv({kTokens / kBlock, kBlock, 4, 128, type});
+    const double stored = static_cast<double>(kv_row_bytes(type, 128)) * 2 * 4 * kTokens;
+    time("store_kv " + std::string(to_string(type)), 4.0 * 2 * 512 * kTokens + stored, [&] { backend.store_kv(k.heads(4), v.heads(4), batch, layer); });
   }
 }
 
@@ -174,12 +213,22 @@ int run(int device) {
   const auto exact = make_cuda_backend({.device = device});
   time_products(*exact, c, "exact", {64, 512});
   for (const KvType type : {KvType::f16, KvType::bf16}) {
-    for (const std::int32_t context : {1024, 8192, 32768}) time_attention(*exact, c, type, 1, context, 1);
-    time_attention(*exact, c, type, 32, 8192, 1);
-    time_attention(*exact, c, type, 1, 8192, 8);
-    time_attention(*exact, c, type, 1, 2048, 512);
+    for (const std::int32_t context : {1024, 8192, 32768}) time_attention(*exact, c, "exact", type, 1, context, 1);
+    time_attention(*exact, c, "exact", type, 32, 8192, 1);
+    time_attention(*exact, c, "exact", type, 1, 8192, 8);
+    for (const std::int32_t context : {2048, 8192}) {
+      time_attention(*exact, c, "exact", type, 1, context, 512);
+      time_attention(*fastest, c, "fastest", type, 1, context, 512);
+    }
+    time_attention(*fastest, c, "fastest", type, 1, 8192, 8192);
+  }
+  for (const KvType type : {KvType::int8, KvType::fp8_e4m3, KvType::int4}) {
+    time_attention(*exact, c, "exact", type, 1, 8192, 1);
+    time_attention(*exact, c, "exact", type, 16, 8192, 1);
+    time_attention(*fastest, c, "fastest", type, 1, 8192, 512);
   }
   time_rows(*exact, c);
+  time_keys(*exact, c);
   return 0;
 }
 

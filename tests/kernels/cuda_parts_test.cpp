@@ -58,6 +58,21 @@ TEST(AttentionPlanTest, EveryTokenIsInOneTilePerPart) {
   }
 }
 
+TEST(AttentionPlanTest, PromptsGoIntoPrefillTilesTheLongestContextsFirst) {
+  Sequences s;
+  s.add(1000, 1);
+  s.add(100, 40);
+  AttentionPlan plan;
+  plan.build(s.batch(), 8, 16);
+  EXPECT_EQ(plan.tiles.size(), 4U) << "the single token's";
+  ASSERT_EQ(plan.prefill.size(), 3U);
+  EXPECT_EQ(plan.prefill[0].first_token, 25);
+  EXPECT_EQ(plan.prefill[1].first_token, 9);
+  EXPECT_EQ(plan.prefill[2].first_token, 1);
+  EXPECT_EQ(plan.prefill[2].num_tokens, 8);
+  EXPECT_EQ(plan.prefill[2].sequence, 1);
+}
+
 TEST(AttentionPlanTest, PartialResultsAreBounded) {
   Sequences s;
   for (int i = 0; i < 100; ++i) s.add(20000, 1);

@@ -1,5 +1,6 @@
 // What the emulated device finds: each of these kernels is wrong in a way that a real device might let pass.
 #include <cuda_platform/platform.h>
+#include <cuda_platform/tensor_cores.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -130,6 +131,10 @@ void partial_shuffle(int* out) {
   if (thread() < 7) out[thread()] = __shfl_xor_sync(kAllLanes, thread(), 1);
 }
 void misaligned(const float* from, float* out) { out[thread()] = load_floats4(from + 1).v[0]; }
+void misaligned_store() {
+  SharedArena arena;
+  store_words4(arena.take<std::uint32_t>(8), 2, {{1, 2, 3, 4}});
+}
 
 TEST(EmulationTest, FindsWhatADeviceLeavesUndefined) {
   std::vector<float> out(64);
@@ -143,6 +148,47 @@ TEST(EmulationTest, FindsWhatADeviceLeavesUndefined) {
   EXPECT_EQ(fault_of(32, 32, index_outside, 3), "block (0, 0, 0), thread (1, 0, 0): shared memory, byte 12: two threads write one word");
   const DeviceMemory memory(64);
   EXPECT_TRUE(contains(fault_of(1, 0, misaligned, memory.as<const float>(), out.data()), "multiple of 16"));
+  EXPECT_TRUE(contains(fault_of(1, 8, misaligned_store), "multiple of 16"));
+}
+
+/// One product of 16 x 16 by 16 x 8, the lanes' words taken as tensor_cores.h says.
+template <DType type>
+void one_tile(const std::uint16_t* a, const std::uint16_t* b, float* d) {
+  const int g = thread() / 4;
+  const int t = thread() % 4;
+  const auto words_of_a = [&](int row, int col) { return a[16 * row + col] | static_cast<std::uint32_t>(a[16 * row + col + 1]) << 16U; };
+  const auto words_of_b = [&](int row) { return b[8 * row + g] | static_cast<std::uint32_t>(b[8 * (row + 1) + g]) << 16U; };
+  const std::uint32_t left[4] = {words_of_a(g, 2 * t), words_of_a(g + 8, 2 * t), words_of_a(g, 2 * t + 8), words_of_a(g + 8, 2 * t + 8)};
+  const std::uint32_t right[2] = {words_of_b(2 * t), words_of_b(2 * t + 8)};
+  float sums[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+  multiply_tile<type>(sums, left, right);
+  for (int i = 0; i < 4; ++i) d[8 * (g + i / 2 * 8) + 2 * t + i % 2] = sums[i];
+}
+
+TEST(EmulationTest, AWarpMultipliesATile) {
+  std::vector<std::uint16_t> a(16 * 16), b(16 * 8);
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = f32_to_f16(static_cast<float>(i % 7) - 3.0F + static_cast<float>(i / 16));
+  for (std::size_t i = 0; i < b.size(); ++i) b[i] = f32_to_f16(static_cast<float>(i % 5) - 2.0F + static_cast<float>(i % 8));
+  std::vector<float> d(16 * 8);
+  ASSERT_EQ(fault_of(32, 0, one_tile<DType::f16>, a.data(), b.data(), d.data()), "");
+  for (std::size_t row = 0; row < 16; ++row) {
+    for (std::size_t col = 0; col < 8; ++col) {
+      float expected = 1.0F;
+      for (std::size_t k = 0; k < 16; ++k) expected += f16_to_f32(a[16 * row + k]) * f16_to_f32(b[8 * k + col]);
+      EXPECT_EQ(d[8 * row + col], expected) << row << ", " << col;
+    }
+  }
+}
+
+void half_a_warp_multiplies(float* out) {
+  float sums[4] = {};
+  if (thread() < 16) multiply_tile<DType::bf16>(sums, {1, 2, 3, 4}, {5, 6});
+  out[thread()] = sums[0];
+}
+
+TEST(EmulationTest, ATileNeedsTheWholeWarp) {
+  std::vector<float> out(32);
+  EXPECT_TRUE(contains(fault_of(32, 0, half_a_warp_multiplies, out.data()), "not every lane"));
 }
 
 void count_up(float* out) {

@@ -73,6 +73,11 @@ inline __device__ Floats4 load_floats4(const float* from) {
   return {{q.x, q.y, q.z, q.w}};
 }
 
+/// To words i..i + 3 of shared memory; the array and i are multiples of 4 words.
+inline __device__ void store_words4(const SharedArray<std::uint32_t>& to, int i, const Words4& words) {
+  *reinterpret_cast<uint4*>(&to[i]) = make_uint4(words.w[0], words.w[1], words.w[2], words.w[3]);
+}
+
 template <class... Parameters>
 cudaError_t start_kernel(dim3 grid, dim3 block, std::size_t shared_bytes, cudaStream_t stream, void (*kernel)(Parameters...),
                          Parameters... arguments) {

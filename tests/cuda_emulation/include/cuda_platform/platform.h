@@ -104,6 +104,10 @@ class SharedArray {
     }
     return {data_ + first, count};
   }
+  /// Of element i, in the block's shared memory.
+  std::ptrdiff_t byte_offset(int i) const {
+    return reinterpret_cast<const std::byte*>(data_ + i) - cuda_emulation::BlockRunner::current().shared_memory();
+  }
 
  private:
   T* data_;
@@ -164,6 +168,13 @@ inline Floats4 load_floats4(const float* from) {
     cuda_emulation::BlockRunner::current().fault("a load of 16 bytes from an address that is no multiple of 16");
   }
   return {{from[0], from[1], from[2], from[3]}};
+}
+
+inline void store_words4(const SharedArray<std::uint32_t>& to, int i, const Words4& words) {
+  if (to.byte_offset(i) % 16 != 0) {
+    cuda_emulation::BlockRunner::current().fault("a store of 16 bytes to an address that is no multiple of 16");
+  }
+  for (int j = 0; j < 4; ++j) to[i + j] = words.w[j];
 }
 
 template <class... Parameters>
