@@ -14,7 +14,8 @@ constexpr std::int32_t kVocabulary = 50, kHeads = 2, kKvHeads = 1, kDim = 16, kH
 /// One layer's worth of operations on a backend, as a model calls them.
 class OneLayer {
  public:
-  explicit OneLayer(std::unique_ptr<Backend> backend) : backend_(std::move(backend)) {
+  /// `in_steps`: the arrays are declared with run_step, else each operation brings its own.
+  explicit OneLayer(std::unique_ptr<Backend> backend, bool in_steps = true) : backend_(std::move(backend)), in_steps_(in_steps) {
     Random random(31);
     const auto weight = [&](std::int64_t rows) {
       matrices_.push_back(std::make_unique<HostMatrix>(DType::bf16, rows, kHidden, random));
@@ -33,7 +34,7 @@ class OneLayer {
     const std::int64_t r = static_cast<std::int64_t>(arrays.rows.size());
     reserve(backend_->padded_rows(n));
     const auto view = [](const Buffer& b, std::int64_t rows, std::int64_t cols) { return b.view(DType::f32, {rows, cols}); };
-    backend_->run_step(arrays, [&] {
+    const std::function<void()> operations = [&] {
       ++calls_;
       const Tensor x = view(x_, n, kHidden);
       const Tensor fused = view(fused_, n, kWidth);
@@ -45,10 +46,13 @@ class OneLayer {
       backend_->rope(heads(0, kHeads), arrays.batch.positions, rope_);
       backend_->rope(heads(kHeads, kKvHeads), arrays.batch.positions, rope_);
       backend_->store_kv(heads(kHeads, kKvHeads), heads(kHeads + kKvHeads, kKvHeads), arrays.batch, kv_);
-      backend_->attention(heads(0, kHeads), kv_, arrays.batch, 0.25F, attention_.view(DType::f32, {n, kHeads, kDim}));
+      for (int layer = 0; layer < 2; ++layer) {
+        backend_->attention(heads(0, kHeads), kv_, arrays.batch, 0.25F, attention_.view(DType::f32, {n, kHeads, kDim}));
+      }
       backend_->gather(view(attention_, n, kHidden), arrays.rows, view(picked_, r, kHidden));
       backend_->matmul(view(picked_, r, kHidden), *embedding_, nullptr, view(logits_, r, kVocabulary));
-    });
+    };
+    in_steps_ ? backend_->run_step(arrays, operations) : operations();
     Floats out = poison(r * kVocabulary);
     backend_->download(view(logits_, r, kVocabulary), matrix(out, r, kVocabulary));
     backend_->synchronize();
@@ -78,6 +82,7 @@ class OneLayer {
   Rope rope_;
   Buffer x_, fused_, attention_, picked_, logits_;
   std::int64_t reserved_ = 0;
+  bool in_steps_;
   int calls_ = 0;
 };
 
@@ -132,6 +137,19 @@ TEST_F(CudaStepTest, RecordedStepsGiveTheBitsOfPlainOnes) {
   }
   EXPECT_EQ(plain.calls(), 16);
   EXPECT_LT(recorded.calls(), 10) << "most steps repeat a recording";
+}
+
+TEST_F(CudaStepTest, PromptsInAStepGiveTheBitsOfOperationsOnTheirOwn) {
+  for (const CudaProducts products : {CudaProducts::exact, CudaProducts::fastest}) {
+    OneLayer stepped(make_cuda_backend({.products = products}));
+    OneLayer plain(make_cuda_backend({.products = products}), false);
+    Growing sequences(2);
+    for (const std::int32_t chunk : {40, 3, 1, 70, 1}) {
+      const StepArrays arrays = sequences.next(chunk, chunk);
+      const Floats actual = stepped.step(arrays);
+      ASSERT_TRUE(same_bits(actual.data(), plain.step(arrays).data(), static_cast<std::int64_t>(actual.size()))) << chunk << " tokens each";
+    }
+  }
 }
 
 TEST_F(CudaStepTest, ABatchOfAnotherSizeFindsItsOwnRecording) {
