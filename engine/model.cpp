@@ -135,6 +135,7 @@ void Model::reserve(std::int64_t tokens, std::int64_t logit_rows) {
     scratch_.picked_residual = floats(logit_rows, c.hidden);
     scratch_.picked_attn = floats(logit_rows, c.num_heads * c.head_dim);
     scratch_.logits = floats(logit_rows, c.vocab_size);
+    scratch_.host_logits = backend_->allocate_host(scratch_.logits.bytes());
   }
 }
 
@@ -225,11 +226,11 @@ std::span<const float> Model::forward(const StepInput& step) {
   reserve(backend_->padded_rows(static_cast<std::int64_t>(step.tokens.size())), backend_->padded_rows(wanted));
   backend_->run_step({step.tokens, step.batch, step.logit_rows}, [&] { compute(step); });
   if (wanted == 0) return {};
-  host_logits_.resize(static_cast<std::size_t>(wanted * config().vocab_size));
   const Shape shape{wanted, config().vocab_size};
-  backend_->download(scratch_.logits.view(DType::f32, shape), Tensor::of(host_logits_.data(), DType::f32, shape));
+  const Tensor on_host = scratch_.host_logits.view(DType::f32, shape);
+  backend_->download(scratch_.logits.view(DType::f32, shape), on_host);
   backend_->synchronize();
-  return host_logits_;
+  return {on_host.row(0), static_cast<std::size_t>(shape.elements())};
 }
 
 namespace {

@@ -72,6 +72,7 @@ class Model final : public StepModel {
     kernels::Buffer act;       ///< [T, F]
     kernels::Buffer picked_residual, picked_attn;  ///< [R, D], [R, H d]
     kernels::Buffer logits;    ///< [R, V]
+    kernels::Buffer host_logits;  ///< the same on the host
   };
 
   Model(ModelFile file, std::unique_ptr<kernels::Backend> backend);
@@ -93,7 +94,6 @@ class Model final : public StepModel {
   kernels::Buffer output_norm_;                 ///< [D]
   std::vector<Layer> layers_;
   Scratch scratch_;
-  std::vector<float> host_logits_;
 };
 
 }  // namespace fixpoint::engine

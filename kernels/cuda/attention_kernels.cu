@@ -2,11 +2,9 @@
 
 #include <cuda_platform/platform.h>
 
-#include <stdexcept>
-
-#include "kernels/cuda/kv_formats.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/online_softmax.h"
+#include "kernels/cuda/quantised_kv.h"
 #include "kernels/cuda/reduce.h"
 
 namespace fixpoint::kernels::cuda {
@@ -63,7 +61,6 @@ struct Running {
 
 template <KvType type, int lanes, int rows>
 struct Attention {
-  using Element = typename KvFormat<type>::Element;
   static constexpr int kAtOnce = kWarpSize / lanes;  // positions a warp reads together
 
   const AttentionInput& in;
@@ -99,7 +96,7 @@ struct Attention {
   }
 
   __device__ Eight load(std::int32_t row, bool wanted) const {
-    if (wanted && active) return KvFormat<type>::load(reinterpret_cast<const Element*>(in.kv.data) + static_cast<std::int64_t>(row) * in.kv.padded_dim + element);
+    if (wanted && active) return load_eight<type>(in.kv, row, element);
     return {};
   }
 
@@ -325,7 +322,9 @@ void queue(const AttentionInput& in, cudaStream_t stream) {
 template <KvType type, int lanes>
 void queue_rows(const AttentionInput& in, cudaStream_t stream, std::int32_t rows) {
   if (rows == 1) return queue<type, lanes, 1>(in, stream);
-  if (rows <= 4) return queue<type, lanes, 4>(in, stream);
+  if constexpr (!is_quantised(type)) {  // fewer variants to compile
+    if (rows <= 4) return queue<type, lanes, 4>(in, stream);
+  }
   queue<type, lanes, 8>(in, stream);
 }
 
@@ -355,7 +354,9 @@ void queue_attention(const AttentionInput& input, std::int32_t tile_rows, cudaSt
     case KvType::f32: queue_f32(input, stream); break;
     case KvType::f16: queue_type<KvType::f16>(input, stream, tile_rows); break;
     case KvType::bf16: queue_type<KvType::bf16>(input, stream, tile_rows); break;
-    default: throw std::invalid_argument("attention: no such type of keys and values");
+    case KvType::int8: queue_type<KvType::int8>(input, stream, tile_rows); break;
+    case KvType::fp8_e4m3: queue_type<KvType::fp8_e4m3>(input, stream, tile_rows); break;
+    case KvType::int4: queue_type<KvType::int4>(input, stream, tile_rows); break;
   }
   launch({{static_cast<unsigned>(input.num_combine), head_groups(input)}, kThreads, 0, stream, "attention_combine"}, combine_kernel, input);
 }

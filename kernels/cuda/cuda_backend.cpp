@@ -68,6 +68,12 @@ class CudaBackend final : public Backend {
     return {memory.release(), bytes, [](void* data, std::size_t, void*) { static_cast<void>(cudaFree(data)); }, nullptr};
   }
 
+  Buffer allocate_host(std::size_t bytes) override {
+    use_device();
+    PinnedMemory memory(bytes);
+    return {memory.release(), bytes, [](void* data, std::size_t, void*) { static_cast<void>(cudaFreeHost(data)); }, nullptr};
+  }
+
   void upload(const Tensor& from, const Tensor& to) override {
     checks::same_bytes("upload", from, to);
     use_device();
@@ -89,12 +95,8 @@ class CudaBackend final : public Backend {
 
   KvLayer allocate_kv(const KvShape& shape) override {
     checks::kv_shape(shape);
-    if (is_quantised(shape.type)) {
-      throw std::invalid_argument("allocate_kv: the CUDA backend stores keys and values as F32, F16 or BF16, not as " +
-                                  std::string(to_string(shape.type)));
-    }
     if (shape.head_dim > kMaxHeadDim) throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(kMaxHeadDim));
-    return {shape, allocate(KvGeometry(shape, nullptr).block_bytes() * static_cast<std::size_t>(shape.num_blocks))};
+    return {shape, allocate(KvGeometry(shape, nullptr).bytes())};
   }
 
   void run_step(const StepArrays& arrays, const std::function<void()>& body) override {
@@ -192,12 +194,16 @@ class CudaBackend final : public Backend {
   void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) override {
     checks::copy_blocks(layer.shape, copies);
     use_device();
-    const std::size_t bytes = KvGeometry(layer.shape, nullptr).block_bytes();
-    for (const BlockCopy& copy : copies) {
-      std::byte* data = layer.storage.data();
+    const KvGeometry kv(layer.shape, layer.storage.data());
+    const auto copy_piece = [&](std::byte* data, std::size_t bytes, const BlockCopy& copy) {
+      if (bytes == 0) return;
       check(cudaMemcpyAsync(data + static_cast<std::size_t>(copy.to) * bytes, data + static_cast<std::size_t>(copy.from) * bytes, bytes,
                             cudaMemcpyDeviceToDevice, stream_.get()),
             "cudaMemcpyAsync");
+    };
+    for (const BlockCopy& copy : copies) {
+      copy_piece(kv.data, kv.block_bytes(), copy);
+      copy_piece(reinterpret_cast<std::byte*>(kv.scales), kv.block_scale_bytes(), copy);
     }
   }
 

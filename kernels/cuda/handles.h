@@ -77,6 +77,10 @@ class PinnedMemory {
   explicit PinnedMemory(std::size_t bytes);
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
+  [[nodiscard]] std::byte* release() {
+    bytes_ = 0;
+    return memory_.release();
+  }
 
  private:
   struct Free {

@@ -2,8 +2,7 @@
 
 #include <cuda_platform/platform.h>
 
-#include "kernels/kv_type.h"
-#include "kernels/tensor.h"
+#include "kernels/cuda/kv_geometry.h"
 
 namespace fixpoint::kernels::cuda {
 
@@ -11,7 +10,8 @@ struct Eight {
   float v[8];
 };
 
-/// How keys and values are stored: what one element is, to and from F32, and eight of them at a multiple of 16 bytes.
+/// How keys and values are stored. The plain types: what one element is, to and from F32, and eight of them at a multiple of
+/// 16 bytes. The quantised types: see quantised_kv.h.
 template <KvType type>
 struct KvFormat;
 
@@ -60,5 +60,19 @@ struct KvFormat<KvType::bf16> {
     return out;
   }
 };
+
+// A variable, since device code may not call a function of the host, not even for a constant.
+template <KvType type>
+inline constexpr bool kQuantised = is_quantised(type);
+
+/// Elements `element`.. + 7 of a row; `element` is a multiple of 8 below padded_dim.
+template <KvType type>
+__device__ Eight load_eight(const KvGeometry& kv, std::int64_t row, int element) {
+  if constexpr (kQuantised<type>) {
+    return KvFormat<type>::load(kv, row, element);
+  } else {
+    return KvFormat<type>::load(reinterpret_cast<const typename KvFormat<type>::Element*>(kv.data + row * kv.row_bytes) + element);
+  }
+}
 
 }  // namespace fixpoint::kernels::cuda

@@ -3,9 +3,9 @@
 #include <cuda_platform/platform.h>
 #include <cuda_platform/tensor_cores.h>
 
-#include "kernels/cuda/kv_formats.h"
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/online_softmax.h"
+#include "kernels/cuda/quantised_kv.h"
 #include "kernels/cuda/reduce.h"
 
 namespace fixpoint::kernels::cuda {
@@ -18,9 +18,14 @@ constexpr int kPositions = 64;
 
 inline __device__ int thread() { return static_cast<int>(threadIdx.x); }
 
-template <DType type>
+/// What the tensor cores multiply for keys and values of a type.
+template <KvType type>
+inline constexpr DType kOperand = type == KvType::bf16 ? DType::bf16 : DType::f16;
+
+template <KvType type>
 inline __device__ std::uint32_t pack(float low, float high) {
-  return KvFormat<type>::store(low) | static_cast<std::uint32_t>(KvFormat<type>::store(high)) << 16U;
+  using Format = KvFormat<type == KvType::bf16 ? KvType::bf16 : KvType::f16>;
+  return Format::store(low) | static_cast<std::uint32_t>(Format::store(high)) << 16U;
 }
 
 /// Keys and values of kPositions positions, two 16-bit elements a word. A word of keys is two neighbouring elements of one
@@ -39,7 +44,7 @@ struct SharedTile {
 };
 
 /// A warp computes 16 rows of the tile: (token, head of the group). A lane has parts of two of them, 8 apart; see multiply_tile.
-template <DType type, int dim>
+template <KvType type, int dim>
 struct PrefillAttention {
   const AttentionInput& in;
   const AttentionTile& tile;
@@ -82,7 +87,12 @@ struct PrefillAttention {
     const std::int32_t block = in.block_ids[in.block_indptr[tile.sequence] + position / in.kv.block_size];
     const std::int32_t head = (block * 2 + (of_values ? 1 : 0)) * in.kv.heads + kv_head;
     const std::int64_t row = static_cast<std::int64_t>(head) * in.kv.block_size + position % in.kv.block_size;
-    return load_words4(reinterpret_cast<const std::uint16_t*>(in.kv.data) + row * in.kv.padded_dim + element);
+    if constexpr (kQuantised<type>) {
+      const Eight e = load_eight<type>(in.kv, row, element);
+      return {{pack<type>(e.v[0], e.v[1]), pack<type>(e.v[2], e.v[3]), pack<type>(e.v[4], e.v[5]), pack<type>(e.v[6], e.v[7])}};
+    } else {
+      return load_words4(in.kv.data + row * in.kv.row_bytes + element * 2);
+    }
   }
 
   __device__ void load_tile(std::int32_t first, std::int32_t last) const {
@@ -116,7 +126,7 @@ struct PrefillAttention {
 #pragma unroll
       for (int k = 0; k < dim / 16; ++k) {
         const std::uint32_t keys[2] = {shared.keys[row + 8 * k], shared.keys[row + 8 * k + 4]};
-        multiply_tile<type>(scores[n], queries[k], keys);
+        multiply_tile<kOperand<type>>(scores[n], queries[k], keys);
       }
     }
   }
@@ -168,7 +178,7 @@ struct PrefillAttention {
 #pragma unroll
       for (int n = 0; n < dim / 8; ++n) {
         const std::uint32_t column[2] = {shared.values[row + 8 * n], shared.values[row + 4 * SharedTile<dim>::kValueWords + 8 * n]};
-        multiply_tile<type>(values[n], packed, column);
+        multiply_tile<kOperand<type>>(values[n], packed, column);
       }
     }
   }
@@ -192,7 +202,7 @@ struct PrefillAttention {
   }
 };
 
-template <DType type, int dim>
+template <KvType type, int dim>
 __global__ void __launch_bounds__(kThreads) prefill_attention_kernel(AttentionInput in) {
   const AttentionTile tile = in.prefill[blockIdx.x];
   SharedArena arena;
@@ -218,23 +228,30 @@ __global__ void __launch_bounds__(kThreads) prefill_attention_kernel(AttentionIn
   attention.write();
 }
 
-template <DType type, int dim>
+template <KvType type, int dim>
 void queue(const AttentionInput& in, cudaStream_t stream) {
   launch({{static_cast<unsigned>(in.num_prefill), static_cast<unsigned>(in.kv.heads)}, kThreads, SharedTile<dim>::kBytes, stream, "prefill_attention"},
          prefill_attention_kernel<type, dim>, in);
 }
 
-template <DType type>
+template <KvType type>
 void queue_type(const AttentionInput& in, cudaStream_t stream) {
   in.kv.padded_dim <= 64 ? queue<type, 64>(in, stream) : queue<type, 128>(in, stream);
 }
 
 }  // namespace
 
-bool can_prefill(const KvGeometry& kv) { return (kv.type == DType::f16 || kv.type == DType::bf16) && kv.padded_dim <= 128; }
+bool can_prefill(const KvGeometry& kv) { return kv.type != KvType::f32 && kv.padded_dim <= 128; }
 
 void queue_prefill_attention(const AttentionInput& input, cudaStream_t stream) {
-  input.kv.type == DType::f16 ? queue_type<DType::f16>(input, stream) : queue_type<DType::bf16>(input, stream);
+  switch (input.kv.type) {
+    case KvType::f32: return;  // see can_prefill
+    case KvType::f16: return queue_type<KvType::f16>(input, stream);
+    case KvType::bf16: return queue_type<KvType::bf16>(input, stream);
+    case KvType::int8: return queue_type<KvType::int8>(input, stream);
+    case KvType::fp8_e4m3: return queue_type<KvType::fp8_e4m3>(input, stream);
+    case KvType::int4: return queue_type<KvType::int4>(input, stream);
+  }
 }
 
 }  // namespace fixpoint::kernels::cuda

@@ -2,16 +2,15 @@
 
 #include <cuda_platform/platform.h>
 
-#include <stdexcept>
-
-#include "kernels/cuda/kv_formats.h"
 #include "kernels/cuda/launch.h"
+#include "kernels/cuda/quantised_kv.h"
 #include "kernels/cuda/reduce.h"
 
 namespace fixpoint::kernels::cuda {
 namespace {
 
 constexpr int kNormWarps = 4;
+constexpr int kStoreWarps = 4;
 
 inline __device__ int thread() { return static_cast<int>(threadIdx.x); }
 
@@ -121,6 +120,21 @@ __global__ void store_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeo
   }
 }
 
+/// A warp quantises one head's keys, or its values, of one token.
+template <KvType type>
+__global__ void store_quantised_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeometry kv) {
+  const std::int32_t slot = slots[blockIdx.x];
+  const int head = static_cast<int>(blockIdx.y) * kStoreWarps + thread() / kWarpSize;  // of the keys, then of the values
+  if (slot < 0 || head >= 2 * kv.heads) return;
+  const Rows& x = head < kv.heads ? k : v;
+  const float* from = x.data + blockIdx.x * x.stride + head % kv.heads * kv.dim;
+  const int element = thread() % kWarpSize * 8;
+  float values[8];
+  for (int i = 0; i < 8; ++i) values[i] = element + i < kv.dim ? finite(from[element + i]) : 0.0F;
+  const std::int64_t first = (static_cast<std::int64_t>(slot / kv.block_size) * 2 * kv.heads + head) * kv.block_size;
+  KvFormat<type>::store(values, kv, first + slot % kv.block_size, element);
+}
+
 dim3 row_grid(const Rows& rows) { return {static_cast<unsigned>(rows.rows)}; }
 dim3 element_grid(const Rows& rows) {
   return {static_cast<unsigned>(rows.rows), static_cast<unsigned>((rows.cols + kRowThreads - 1) / kRowThreads)};
@@ -161,11 +175,15 @@ void queue_rope(Rows x, std::int32_t heads, const std::int32_t* positions, const
 
 void queue_store_kv(Rows k, Rows v, const std::int32_t* slots, const KvGeometry& kv, cudaStream_t stream) {
   const Launch how{row_grid(k), kRowThreads, 0, stream, "store_kv"};
+  const dim3 heads(static_cast<unsigned>(k.rows), static_cast<unsigned>((2 * kv.heads + kStoreWarps - 1) / kStoreWarps));
+  const Launch by_head{heads, kStoreWarps * kWarpSize, 0, stream, "store_kv"};
   switch (kv.type) {
     case KvType::f32: return launch(how, store_kv_kernel<KvType::f32>, k, v, slots, kv);
     case KvType::f16: return launch(how, store_kv_kernel<KvType::f16>, k, v, slots, kv);
     case KvType::bf16: return launch(how, store_kv_kernel<KvType::bf16>, k, v, slots, kv);
-    default: throw std::invalid_argument("store_kv: no such type of keys and values");
+    case KvType::int8: return launch(by_head, store_quantised_kv_kernel<KvType::int8>, k, v, slots, kv);
+    case KvType::fp8_e4m3: return launch(by_head, store_quantised_kv_kernel<KvType::fp8_e4m3>, k, v, slots, kv);
+    case KvType::int4: return launch(by_head, store_quantised_kv_kernel<KvType::int4>, k, v, slots, kv);
   }
 }
 

@@ -32,6 +32,8 @@ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, EmulatedStream* str
 
 /// Device memory that has been allocated and not been freed.
 [[nodiscard]] std::size_t allocated_bytes();
+/// Page-locked memory of the host, likewise.
+[[nodiscard]] std::size_t pinned_bytes();
 /// What the emulated device has; `cudaMalloc` fails beyond it.
 void set_device_bytes(std::size_t bytes);
 /// 0: as on a machine whose driver finds nothing.

@@ -63,6 +63,11 @@ void launch(dim3 grid, dim3 block, std::size_t shared_bytes, EmulatedStream* str
 }
 
 std::size_t allocated_bytes() { return device().allocated; }
+std::size_t pinned_bytes() {
+  std::size_t bytes = 0;
+  for (const auto& [start, size] : device().pinned) bytes += size;
+  return bytes;
+}
 void set_device_bytes(std::size_t bytes) { device().bytes = bytes; }
 void set_device_count(int count) { device().count = count; }
 

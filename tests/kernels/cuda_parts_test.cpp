@@ -112,6 +112,16 @@ TEST(DeviceMemoryTest, AllIsGivenBack) {
   EXPECT_EQ(cuda_emulation::allocated_bytes(), before);
 }
 
+TEST(HostMemoryTest, IsPageLockedAndGivenBack) {
+  const auto backend = make_cuda_backend();
+  const std::size_t before = cuda_emulation::pinned_bytes();
+  {
+    const Buffer buffer = backend->allocate_host(1000);
+    EXPECT_EQ(cuda_emulation::pinned_bytes(), before + 1000);
+  }
+  EXPECT_EQ(cuda_emulation::pinned_bytes(), before);
+}
+
 TEST(IndexUploadTest, WhatWasPutStaysUntilItIsUsed) {
   const Stream stream;
   IndexUpload upload(stream);

@@ -14,6 +14,7 @@ class StagingBackend final : public Backend {
   std::string name() const override { return device_->name(); }
   OpCounters counters() const override { return device_->counters(); }
   Buffer allocate(std::size_t bytes) override { return device_->allocate(bytes); }
+  Buffer allocate_host(std::size_t bytes) override { return device_->allocate_host(bytes); }
   void upload(const Tensor& from, const Tensor& to) override { device_->upload(from, to); }
   void download(const Tensor& from, const Tensor& to) override { device_->download(from, to); }
   void synchronize() override { device_->synchronize(); }

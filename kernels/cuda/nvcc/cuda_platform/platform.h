@@ -51,6 +51,8 @@ inline __device__ std::uint16_t float_to_half(float value) { return __half_as_us
 inline __device__ float bfloat_to_float(std::uint16_t bits) { return __uint_as_float(static_cast<unsigned>(bits) << 16U); }
 inline __device__ std::uint16_t float_to_bfloat(float value) { return __bfloat16_as_ushort(__float2bfloat16_rn(value)); }
 
+inline __device__ std::uint32_t float_bits(float value) { return __float_as_uint(value); }
+
 /// a * b + c, rounded once.
 inline __device__ float fused(float a, float b, float c) { return __fmaf_rn(a, b, c); }
 /// Within 2 units in the last place.

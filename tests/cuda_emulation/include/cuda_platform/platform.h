@@ -144,6 +144,8 @@ inline std::uint16_t float_to_half(float value) { return f32_to_f16(value); }
 inline float bfloat_to_float(std::uint16_t bits) { return bf16_to_f32(bits); }
 inline std::uint16_t float_to_bfloat(float value) { return f32_to_bf16(value); }
 
+inline std::uint32_t float_bits(float value) { return std::bit_cast<std::uint32_t>(value); }
+
 /// a * b + c; rounded once on a device.
 inline float fused(float a, float b, float c) { return a * b + c; }
 inline float fast_exp(float x) { return std::exp(x); }
