@@ -132,7 +132,7 @@ void print_info(const json& info) {
                 human_bytes(number(row["bytes_per_token"])).c_str(), integer(row["users"]["2048"]),
                 integer(row["users"]["4096"]), integer(row["users"]["32768"]), number(row["users_per_gib"]));
   }
-  std::printf("  Scales included. --kv-type chooses the type; what each costs in quality is in docs/performance.md.\n");
+  std::printf("  Scales included. --kv-type chooses the type; model compare-kv tells what each changes in the logits.\n");
 
   const auto& machine = info["machine"];
   std::printf("\nThis machine: reads %.1f GB/s", number(machine["read_bytes_per_s"]) / 1e9);
