@@ -36,6 +36,7 @@ class LanguageModel {
   [[nodiscard]] static tl::expected<std::unique_ptr<LanguageModel>, LoadError> load(const LanguageModelOptions& options);
 
   [[nodiscard]] Engine& engine() { return *engine_; }
+  [[nodiscard]] const Engine& engine() const { return *engine_; }
   [[nodiscard]] const Tokenizer& tokenizer() const { return engine_->tokenizer(); }
   [[nodiscard]] const ModelConfig& config() const { return config_; }
   [[nodiscard]] const Footprint& footprint() const { return footprint_; }

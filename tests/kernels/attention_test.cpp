@@ -79,14 +79,17 @@ TEST_P(AttentionTest, ValuesOfAnySizeGiveFiniteResults) {
       KvLayer reference_kv = reference_->allocate_kv(kv.shape);
       const Floats actual = step(*backend_, kv, h, one, {{0, 20}});
       const Floats expected = step(*reference_, reference_kv, h, one, {{0, 20}});
-      if (type == KvType::bf16 || type == KvType::f32) {
-        if (size > 1e10F) continue;  // scores beyond a float: theirs is another range
-      }
+      // Scores beyond a float: the range of these types is another.
+      if (size > 1e10F && (type == KvType::bf16 || type == KvType::f32)) continue;
       for (std::size_t i = 0; i < actual.size(); ++i) {
         ASSERT_TRUE(std::isfinite(actual[i])) << to_string(type) << " " << size;
-        if (size == 0.0F) ASSERT_EQ(actual[i], 0.0F) << to_string(type);
+        if (size == 0.0F) {
+          ASSERT_EQ(actual[i], 0.0F) << to_string(type);
+        }
       }
-      if (size < 1.0F) EXPECT_LT(worst_error(actual, expected), 1e-4) << to_string(type) << " " << size;
+      if (size < 1.0F) {
+        EXPECT_LT(worst_error(actual, expected), 1e-4) << to_string(type) << " " << size;
+      }
     }
   }
 }

@@ -23,7 +23,8 @@ using testing::words;
 /// An engine that does one step at a time. The gate opens before the engine ends, whatever the test did.
 class SteppedTest : public ::testing::Test {
  protected:
-  explicit SteppedTest(EngineOptions options = {.block_size = 4, .max_running = 4, .max_step_tokens = 8})
+  // Without speculation a step gives a running sequence one token, and these tests count them.
+  explicit SteppedTest(EngineOptions options = {.block_size = 4, .max_running = 4, .max_step_tokens = 8, .speculation = Speculation::off})
       : served_(serve(64, options, {.vocab = kVocabulary, .padding = 8}, [this](testing::FakeModel& model) { gate_.attach(model); })) {}
   ~SteppedTest() override { gate_.open(); }
 
