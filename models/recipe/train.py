@@ -31,9 +31,9 @@ class Stage:
     own: float          # share of the samples that repair the model's own mistakes, once there are any
 
 
-STAGES = (Stage(0.12, (65, 35), 0.2, 0.05, 0.0), Stage(0.35, (), 0.4, 0.2, 0.0), Stage(0.5, (), 0.5, 0.5, 0.0),
-          Stage(2.0, (), 0.5, 0.25, 0.3))
-OWN_MISTAKES_AT = (0.5, 0.62, 0.74)  # shares of the run at which the model's mistakes are collected anew
+STAGES = (Stage(0.12, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (), 0.35, 0.12, 0.0), Stage(0.58, (), 0.5, 0.4, 0.0),
+          Stage(2.0, (), 0.5, 0.2, 0.3))
+OWN_MISTAKES_AT = (0.58, 0.76)  # shares of the run at which the model's mistakes are collected anew
 
 
 def sample(rng, stage):
