@@ -76,7 +76,9 @@ TEST_F(BenchLoopTest, AServerIsAskedForForcedLengthsAndTheRecordedHistory) {
     prompts.push_back(body["prompt"]);
     const bool first = prompts.back().find("Round 1") == std::string::npos;
     EXPECT_EQ(body.contains("prediction"), !first);
-    if (!first) EXPECT_THAT(prompts.back(), HasSubstr(body["prediction"]["content"].get<std::string>()));
+    if (!first) {
+      EXPECT_THAT(prompts.back(), HasSubstr(body["prediction"]["content"].get<std::string>()));
+    }
   }
   ASSERT_EQ(prompts.size(), 6U);
   // The same bytes whatever the server wrote.

@@ -76,7 +76,7 @@ std::unique_ptr<engine::Model> load(const std::filesystem::path& path, std::uniq
   if (!file) throw std::runtime_error(file.error().message());
   auto model = engine::Model::load(std::move(*file), std::move(backend));
   if (!model) throw std::runtime_error(model.error().message());
-  (*model)->allocate_kv(8, 16, DType::f32);
+  (*model)->allocate_kv(8, 16, kernels::KvType::f32);
   return std::move(*model);
 }
 
