@@ -22,6 +22,7 @@ VAGUE = 0.5  # how often a step that has a vague phrasing gets it
 FUNCTION_NAMES = "f solve process transform compute run answer convert calc work task apply".split()
 WORDS = ("apple bob Cat dog Echo fish go Hello ice jam kite level Moon noon Oak pear queen Red sun tree up violet we "
          "Xylo yes zoo a1 b22 top 7up Mix data test code loop").split()
+SYLLABLES = "ba co du fi ga hel iv ko lu mar ne ol pa qui ro sal ta un ver wi xe yo zan tion ter ly ing".split()
 STEP_WEIGHTS = ((1, 18), (2, 40), (3, 30), (4, 12))
 # These grow numbers fast or loop over them: one of each kind a program, or it may run for ever.
 GROWS = {"fact", "fib", "i_sq", "prod", "i_mul"}
@@ -102,6 +103,17 @@ def siblings(name, k, rng):
     if len(members) == 1:
         return [(name, q) for q in p.constants or () if q != k]
     return [(m, k if PRIMITIVES[m].constants else None) for m in members if m != name]
+
+
+def training_name(rng):
+    """Any name at all, so that names are copied and not recognised."""
+    dice = rng.random()
+    if dice < 0.3:
+        return rng.choice(FUNCTION_NAMES)
+    if dice < 0.6:
+        return rng.choice(FUNCTION_NAMES[1:]) + "_" + rng.choice(WORDS[2:33]).lower()
+    parts = ["".join(rng.choice(SYLLABLES) for _ in range(rng.randint(1, 3))) for _ in range(rng.randint(1, 2))]
+    return "_".join(parts) + (rng.choice("0123456789") if rng.random() < 0.1 else "")
 
 
 # ---------------------------------------------------------------- tests
@@ -247,7 +259,7 @@ def make_task(rng, steps=None, held=None, vague_share=VAGUE):
         program = random_program(rng, steps)
         if held is not None and is_held(program) != held:
             continue
-        function = rng.choice(FUNCTION_NAMES)
+        function = training_name(rng) if held is False else rng.choice(FUNCTION_NAMES)
         try:
             with alarm(0.05):
                 tests = make_tests(program, function, rng)
