@@ -23,6 +23,8 @@ FUNCTION_NAMES = "f solve process transform compute run answer convert calc work
 WORDS = ("apple bob Cat dog Echo fish go Hello ice jam kite level Moon noon Oak pear queen Red sun tree up violet we "
          "Xylo yes zoo a1 b22 top 7up Mix data test code loop").split()
 SYLLABLES = "ba co du fi ga hel iv ko lu mar ne ol pa qui ro sal ta un ver wi xe yo zan tion ter ly ing".split()
+# Numbers of a list lie between one of LOWEST and HIGHEST; a number alone in the first range, or one time in five in the second.
+LOWEST, HIGHEST, NUMBER_RANGES = (-9, -4, 0, 1), 15, ((0, 30), (0, 9))
 STEP_WEIGHTS = ((1, 18), (2, 40), (3, 30), (4, 12))
 # These grow numbers fast or loop over them: one of each kind a program, or it may run for ever.
 GROWS = {"fact", "fib", "i_sq", "prod", "i_mul"}
@@ -122,8 +124,8 @@ def random_input(kind, program, rng):
         if rng.random() < 0.06:
             return []
         constants = [k for _, k in program if k is not None]
-        low = rng.choice((-9, -4, 0, 1))
-        xs = [rng.randint(low, 15) for _ in range(rng.randint(3, 6))]
+        low = rng.choice(LOWEST)
+        xs = [rng.randint(low, HIGHEST) for _ in range(rng.randint(3, 6))]
         if constants and rng.random() < 0.6:
             xs[rng.randrange(len(xs))] = rng.choice(constants)
         if rng.random() < 0.5:
@@ -140,7 +142,7 @@ def random_input(kind, program, rng):
         if rng.random() < 0.3:
             words.append(rng.choice(words))
         return words
-    return rng.randint(0, 30) if rng.random() < 0.8 else rng.randint(0, 9)
+    return rng.randint(*NUMBER_RANGES[0 if rng.random() < 0.8 else 1])
 
 
 def small(value):

@@ -26,24 +26,6 @@ INTRODUCTIONS = ["Please give me `{f}({a})` in Python.", "Code `{f}({a})` for me
 OTHER_NOUN = {"numbers": "values", "values": "numbers", "number": "value", "value": "number"}
 
 
-def other_inputs(kind, program, rng):
-    """As family.random_input, from other values."""
-    if kind == "L":
-        constants = [k for _, k in program if k is not None]
-        low = rng.choice((-30, -12, 2, 11))
-        xs = [rng.randint(low, 40) for _ in range(rng.randint(3, 6))]
-        if constants and rng.random() < 0.6:
-            xs[rng.randrange(len(xs))] = rng.choice(constants)
-        if rng.random() < 0.5:
-            xs[rng.randrange(len(xs))] = xs[rng.randrange(len(xs))]
-        return xs
-    if kind == "S":
-        return " ".join(rng.choice(WORDS) for _ in range(rng.randint(1, 3)))
-    if kind == "W":
-        return [rng.choice(WORDS) for _ in range(rng.randint(2, 5))]
-    return rng.randint(31, 60)
-
-
 def other_constant(name, rng):
     constants = family.PRIMITIVES[name].constants
     return rng.choice(list(constants)[:4]) + len(constants) if constants else None
@@ -71,7 +53,7 @@ def perturb(what):
     elif what == "numbers":
         family.random_constant = other_constant
     elif what == "inputs":
-        family.random_input = other_inputs
+        family.LOWEST, family.HIGHEST, family.NUMBER_RANGES, family.WORDS = (-30, -12, 2, 11), 40, ((31, 60), (31, 60)), WORDS
     else:
         family.INTRODUCTIONS, family.sentences = INTRODUCTIONS, other_sentences
 
