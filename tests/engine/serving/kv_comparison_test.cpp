@@ -47,7 +47,9 @@ TEST_F(KvComparisonTest, FewerBitsDifferMore) {
     EXPECT_GT(all[i].mean_error, 0.0);
     EXPECT_GE(all[i].largest_error, all[i].mean_error);
     EXPECT_GT(all[i].mean_divergence, 0.0);
-    if (i > 0) EXPECT_GT(all[i].mean_error, all[i - 1].mean_error) << to_string(types[i]);
+    if (i > 0) {
+      EXPECT_GT(all[i].mean_error, all[i - 1].mean_error) << to_string(types[i]);
+    }
   }
 }
 
