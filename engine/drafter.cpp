@@ -17,9 +17,8 @@ constexpr int read_at_once = 1024;    // tokens that `propose` may read: some 0.
 
 class CopyingDrafter final : public Drafter {
  public:
-  CopyingDrafter(const Request& request, const std::vector<bool>& line_ends) : prompt_tokens_(request.prompt.size()) {
-    if (!request.prediction.empty()) cursor_.emplace(request.prediction, line_ends);
-  }
+  CopyingDrafter(const Request& request, const std::vector<bool>& line_ends)
+      : prompt_tokens_(request.prompt.size()), prediction_(&request.prediction), line_ends_(&line_ends) {}
 
   void read(std::span<const TokenId> text, int at_most) override {
     const std::size_t until = std::min(text.size(), repeats_.text().size() + static_cast<std::size_t>(std::max(at_most, 0)));
@@ -43,8 +42,10 @@ class CopyingDrafter final : public Drafter {
   }
 
  private:
+  /// The prediction is indexed when a draft is first asked for: of many samples, few may ever be.
   void follow(std::span<const TokenId> text) {
-    if (!cursor_) return;
+    if (prediction_->empty()) return;
+    if (!cursor_) cursor_.emplace(*prediction_, *line_ends_);
     const auto output = text.subspan(prompt_tokens_);
     while (followed_ < output.size()) cursor_->advance(output.first(++followed_));
   }
@@ -70,6 +71,8 @@ class CopyingDrafter final : public Drafter {
   static constexpr std::array<int, 2> run_lengths{3, 2};
 
   std::size_t prompt_tokens_;
+  const std::vector<TokenId>* prediction_;
+  const std::vector<bool>* line_ends_;
   std::optional<detail::EditCursor> cursor_;
   std::size_t followed_ = 0;  // tokens of the output that the cursor has seen
   detail::SuffixAutomaton repeats_;

@@ -41,10 +41,11 @@ class Drafter {
   [[nodiscard]] virtual Draft propose(std::span<const TokenId> text, int max_tokens) = 0;
 };
 
+/// The request outlives the drafter.
 using MakeDrafter = std::function<std::unique_ptr<Drafter>(const Request& request)>;
 
 /// The engine's own: the sources above in their order. `line_ends`: by token id, whether the token's text holds a line
-/// feed; must outlive the drafter.
+/// feed. Both must outlive the drafter.
 [[nodiscard]] std::unique_ptr<Drafter> make_drafter(const Request& request, const std::vector<bool>& line_ends);
 
 }  // namespace fixpoint::engine

@@ -215,6 +215,10 @@ tl::expected<RequestHandle, SubmitError> Engine::submit(Request request, OnOutpu
   if (auto error = check_fields(request, impl_->tokenizer.size())) return tl::unexpected(std::move(*error));
   const auto total = impl_->total_tokens(request);
   if (!total) return tl::unexpected(total.error());
+  if (request.prediction.size() > static_cast<std::size_t>(*total)) {
+    request.prediction.resize(static_cast<std::size_t>(*total));
+    request.prediction.shrink_to_fit();
+  }
   auto& in_flight = impl_->loop.requests_in_flight;
   if (in_flight.fetch_add(1, std::memory_order_relaxed) >= impl_->options.max_queued_requests) {
     in_flight.fetch_sub(1, std::memory_order_relaxed);

@@ -41,7 +41,9 @@ struct Request {
   int n = 1;                        ///< parallel samples; they share the prompt's blocks
   std::string tenant;               ///< requests share cached prefixes within a tenant only; set by the server, not by a client
   int priority = 0;                 ///< -100..100, higher runs first; waiting raises it (ageing)
-  std::vector<TokenId> prediction;  ///< text the output is likely to resemble: drafts for speculation; changes no token
+  /// Text the output is likely to resemble: drafts for speculation; changes no token. Cut off where it is longer than prompt
+  /// and output may get together.
+  std::vector<TokenId> prediction;
   std::chrono::milliseconds pin_ttl{0};  ///< keep this request's blocks for so long after it ends
   std::string session;              ///< a newer pin of the same tenant and session replaces the older one
 };

@@ -124,15 +124,16 @@ tl::expected<void, ApiError> Completion::submit(const CompletionCall& call, std:
   const int n = call.n;
   unfinished_ = static_cast<int>(prompts.size()) * n;
   last_made_.assign(static_cast<std::size_t>(unfinished_), arrived_);
+  std::vector<TokenId> prediction;
+  if (!call.prediction.empty()) prediction = model.tokenizer().encode(call.prediction, engine::Tokenizer::ControlTokens::as_text);
   int first_choice = 0;
   for (std::vector<TokenId>& prompt : prompts) {
     engine::Request request{.prompt = std::move(prompt), .sampling = call.sampling, .max_tokens = call.max_tokens, .min_tokens = call.min_tokens,
                             .stop_strings = call.stop, .stop_tokens = call.stop_tokens, .ignore_eos = call.ignore_eos, .n = n,
-                            .tenant = who_.tenant, .priority = call.priority};
+                            .tenant = who_.tenant, .priority = call.priority, .prediction = prediction};
     if (call.chat && !call.ignore_eos) {
       for (const TokenId token : model.chat_stop_tokens()) request.stop_tokens.push_back(token);
     }
-    if (!call.prediction.empty()) request.prediction = model.tokenizer().encode(call.prediction, engine::Tokenizer::ControlTokens::as_text);
     services_->metrics->histogram("request_prompt_tokens", "Tokens of a completion's prompt.", kTokenCounts).observe(static_cast<double>(request.prompt.size()));
     auto handle = model.engine().submit(std::move(request), [inbox = inbox_, first_choice](engine::Output output) {
       const int choice = first_choice + output.sample;

@@ -462,6 +462,22 @@ TEST(SpeculationTest, UsageTellsWhatBecameOfThePrediction) {
   EXPECT_EQ(served->generate(request)->samples[0].finish.usage.rejected_prediction_tokens, 0);
 }
 
+TEST(SpeculationTest, APredictionIsNoLongerThanItsSequenceMayGet) {
+  static const std::vector<bool> no_lines;
+  std::vector<std::size_t> lengths;
+  EngineOptions options{.speculation = Speculation::always};
+  options.drafter = [&](const Request& request) {
+    lengths.push_back(request.prediction.size());
+    return make_drafter(request, no_lines);
+  };
+  const Served served = serve(50, options);
+  Request request = greedy(words(5, 1), 20);
+  request.n = 3;
+  request.prediction = words(100'000, 2);
+  ASSERT_TRUE(served->generate(request));
+  EXPECT_EQ(lengths, std::vector<std::size_t>(3, 25));
+}
+
 TEST(SpeculationTest, TextThatRepeatsItselfIsDraftedFromTheSession) {
   // A model that copies: each token is followed by what followed it in the prompt.
   const auto copying = [](testing::FakeModel& model) {
