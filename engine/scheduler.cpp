@@ -47,8 +47,8 @@ bool Scheduler::more_senior(const Sequence* a, const Sequence* b) {
 void Scheduler::add(Sequence& sequence) {
   if (sequence.state_ != Sequence::State::outside) throw std::logic_error("scheduler: the sequence is inside already");
   sequence.rank_ = step_ - static_cast<std::int64_t>(sequence.priority_) * options_.ageing_steps;
-  sequence.state_ = Sequence::State::waiting;
   insert_by_rank(waiting_, sequence, more_senior);
+  sequence.state_ = Sequence::State::waiting;  // last: the list may have no memory to grow
 }
 
 void Scheduler::remove(Sequence& sequence, Computed computed) {

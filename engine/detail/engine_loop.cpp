@@ -91,18 +91,28 @@ void EngineLoop::handle(NewRequest message) {
   try {
     start(std::move(message));
   } catch (const std::bad_alloc&) {
-    requests_.erase(id);
-    requests_in_flight.fetch_sub(1, std::memory_order_relaxed);
-    for (int i = 0; i < n; ++i) {
-      Output output{.sample = i, .text = {}, .tokens = {}, .logprobs = {}, .finish = Finish{}};
-      output.finish->reason = FinishReason::error;
-      output.finish->error = "out of memory";
-      outgoing_.push_back({delivery, id, std::move(output), i + 1 == n});
-    }
+    not_started(id, n, delivery, "out of memory");
+  } catch (const std::exception& failure) {
+    not_started(id, n, delivery, failure.what());
   }
 }
 
-/// Makes the samples; the scheduler hears of them when nothing can fail any more.
+/// Answers a request that `start` threw for, and takes back what it had done.
+void EngineLoop::not_started(std::uint64_t id, int n, const std::shared_ptr<Delivery>& delivery, const std::string& error) {
+  if (const auto entered = requests_.find(id); entered != requests_.end()) {
+    for (const auto& sample : entered->second->samples) scheduler_->remove(*sample, Scheduler::Computed::forget);
+    requests_.erase(entered);
+  }
+  requests_in_flight.fetch_sub(1, std::memory_order_relaxed);
+  for (int i = 0; i < n; ++i) {
+    Output output{.sample = i, .text = {}, .tokens = {}, .logprobs = {}, .finish = Finish{}};
+    output.finish->reason = FinishReason::error;
+    output.finish->error = error;
+    outgoing_.push_back({delivery, id, std::move(output), i + 1 == n});
+  }
+}
+
+/// Makes the samples, drafters and all; then the scheduler hears of them. What throws fails this request alone.
 void EngineLoop::start(NewRequest message) {
   auto active = std::make_unique<ActiveRequest>();
   active->submitted = std::move(message);

@@ -73,6 +73,7 @@ class EngineLoop {
   void take_messages(const std::stop_token& stop);
   void handle(NewRequest message);
   void start(NewRequest message);
+  void not_started(std::uint64_t id, int n, const std::shared_ptr<Delivery>& delivery, const std::string& error);
   void handle(const CancelRequest& message);
   void handle(const NewPin& message);
   void handle(const EndPin& message);

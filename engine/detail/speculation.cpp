@@ -1,6 +1,7 @@
 #include "engine/detail/speculation.h"
 
 #include <algorithm>
+#include <exception>
 #include <utility>
 
 namespace fixpoint::engine::detail {
@@ -53,7 +54,11 @@ void Speculator::read_prompts(const StepPlan& plan, std::span<SampleDrafts* cons
     of_chunk[i]->draft.tokens.clear();
     of_chunk[i]->verified = 0;
     if (decodes(chunk) || !of_chunk[i]->drafter) continue;
-    of_chunk[i]->drafter->read(chunk.sequence->tokens(), read_beside_prefill + 2 * chunk.count);
+    try {
+      of_chunk[i]->drafter->read(chunk.sequence->tokens(), read_beside_prefill + 2 * chunk.count);
+    } catch (const std::exception&) {
+      of_chunk[i]->drafter.reset();
+    }
   }
 }
 
@@ -64,7 +69,7 @@ void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chu
   for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
     SampleDrafts& drafts = *of_chunk[i];
     if (!decodes(plan.chunks[i]) || !drafts.drafter) continue;
-    drafts.draft = propose(*drafts.drafter, plan.chunks[i].sequence->tokens(), std::min(room, longest_draft));
+    drafts.draft = propose(drafts, plan.chunks[i].sequence->tokens(), std::min(room, longest_draft));
     if (drafts.draft.tokens.empty()) continue;
     chunks_.push_back(i);
     candidates_.push_back({.source = drafts.draft.source,
@@ -74,9 +79,14 @@ void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chu
   }
 }
 
-/// What the drafter says, without what the model can't be asked about.
-Draft Speculator::propose(Drafter& drafter, std::span<const TokenId> text, int room) const {
-  Draft draft = drafter.propose(text, room);
+/// What the sample's drafter says, without what the model can't be asked about.
+Draft Speculator::propose(SampleDrafts& drafts, std::span<const TokenId> text, int room) const {
+  Draft draft;
+  try {
+    draft = drafts.drafter->propose(text, room);
+  } catch (const std::exception&) {
+    drafts.drafter.reset();
+  }
   const auto in_vocabulary = [&](TokenId token) { return token >= 0 && token < vocab_size_; };
   draft.tokens.erase(std::find_if_not(draft.tokens.begin(), draft.tokens.end(), in_vocabulary), draft.tokens.end());
   if (draft.tokens.size() > static_cast<std::size_t>(room)) draft.tokens.resize(static_cast<std::size_t>(room));

@@ -23,7 +23,8 @@ struct SampleDrafts {
 };
 
 /// Adds drafts to steps, and learns from what became of them. Whether they were right is for the sampler to say: this
-/// decides how much is tried, never what comes out. Owned by the engine's thread.
+/// decides how much is tried, never what comes out. So a drafter that throws is dropped, and its sample goes on without
+/// drafts. Owned by the engine's thread.
 class Speculator {
  public:
   Speculator(const EngineOptions& options, const Tokenizer& tokenizer);
@@ -41,7 +42,7 @@ class Speculator {
 
  private:
   void read_prompts(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk);
-  [[nodiscard]] Draft propose(Drafter& drafter, std::span<const TokenId> text, int room) const;
+  [[nodiscard]] Draft propose(SampleDrafts& drafts, std::span<const TokenId> text, int room) const;
   void ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, int room);
   [[nodiscard]] std::span<const int> lengths(const DraftLength::Step& step);
 

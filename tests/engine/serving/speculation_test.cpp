@@ -10,6 +10,7 @@
 #include <random>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "engine/sampler.h"
@@ -405,26 +406,97 @@ TEST(SpeculationTest, LogitsThatAreNotFiniteInTheMiddleOfADraftFailThereOnly) {
   expect_nothing_leaked(*served.engine);
 }
 
-TEST(SpeculationTest, ADrafterThatThrowsFailsItsRequestAndTheEngineLives) {
+TEST(SpeculationTest, ADrafterThatThrowsIsDroppedAndEveryRequestIsAnswered) {
   struct Broken final : Drafter {
-    void read(std::span<const TokenId>, int) override {}
+    bool reads = false;  // whether it fails later only
+    void read(std::span<const TokenId>, int) override {
+      if (!reads) throw std::logic_error("no reading today");
+    }
     Draft propose(std::span<const TokenId>, int) override { throw std::runtime_error("no draft today"); }
   };
-  EngineOptions options{.speculation = Speculation::always};
+  std::vector<Request> requests{greedy(words(5, 1), 12), greedy(words(5, 2), 12), greedy(words(5, 3), 12)};
+  const auto expected = answer_alone(requests);
   static const std::vector<bool> no_lines;
-  options.drafter = [](const Request& request) {
-    return request.session == "broken" ? std::make_unique<Broken>() : make_drafter(request, no_lines);
+  EngineOptions options{.speculation = Speculation::always};
+  options.drafter = [](const Request& request) -> std::unique_ptr<Drafter> {
+    if (request.session == "fine") return make_drafter(request, no_lines);
+    auto broken = std::make_unique<Broken>();
+    broken->reads = request.session == "reads";
+    return broken;
   };
+  requests[0].session = "reads";
+  requests[1].session = "fails at once";
+  requests[2].session = "fine";
   const Served served = serve(50, options);
-  Request request = greedy(words(5, 1), 12);
-  const auto expected = answer_alone({request});
-  request.session = "broken";
-  const auto failed = served->generate(request)->samples[0];
-  EXPECT_EQ(failed.finish.reason, FinishReason::error);
-  EXPECT_EQ(failed.finish.error, "no draft today");
-  request.session = "fine";
-  ASSERT_NO_FATAL_FAILURE(expect_same(*served->generate(request), expected[0], "the next"));
+  ASSERT_NO_FATAL_FAILURE(expect_same_answers(*served.engine, requests, expected, 3));
   expect_nothing_leaked(*served.engine);
+}
+
+/// No drafter for the session "broken".
+template <typename Error>
+EngineOptions without_drafter_for_one() {
+  static const std::vector<bool> no_lines;
+  EngineOptions options{.max_queued_requests = 4, .speculation = Speculation::always};
+  options.drafter = [](const Request& request) {
+    if (request.session == "broken") throw Error("no drafter today");
+    return make_drafter(request, no_lines);
+  };
+  return options;
+}
+
+template <typename Error>
+class BrokenDrafterTest : public ::testing::Test {};
+using DrafterErrors = ::testing::Types<std::runtime_error, std::logic_error>;
+TYPED_TEST_SUITE(BrokenDrafterTest, DrafterErrors);
+
+void expect_no_drafter(const Completion& completion) {
+  for (const CompletedSample& sample : completion.samples) {
+    EXPECT_EQ(sample.finish.reason, FinishReason::error);
+    EXPECT_EQ(sample.finish.error, "no drafter today");
+  }
+}
+
+TYPED_TEST(BrokenDrafterTest, ARequestWhoseDrafterCannotBeMadeFailsAlone) {
+  testing::StepGate gate;
+  const Served served = serve(50, without_drafter_for_one<TypeParam>(), {.vocab = kVocabulary, .padding = 8},
+                              [&gate](testing::FakeModel& model) { gate.attach(model); });
+  Request broken = greedy(words(5, 3), 12);
+  broken.session = "broken";
+  broken.n = 2;
+  std::vector<Collector> others(3);
+  Collector failing(2);
+  std::vector<tl::expected<RequestHandle, SubmitError>> handles;
+  handles.push_back(served->submit(greedy(words(5, 0), 12), others[0].sink()));
+  gate.wait_until_at(1);
+  // While that one runs three others come, and all are taken at once.
+  handles.push_back(served->submit(greedy(words(5, 1), 12), others[1].sink()));
+  handles.push_back(served->submit(broken, failing.sink()));
+  handles.push_back(served->submit(greedy(words(5, 2), 12), others[2].sink()));
+  gate.open();
+  expect_no_drafter(failing.wait());
+  for (std::size_t i = 0; i < others.size(); ++i) {
+    EXPECT_EQ(others[i].wait().samples[0].tokens, served.model->continue_greedily(words(5, i), 12)) << i;
+  }
+  for (int i = 0; i < 5; ++i) EXPECT_TRUE(served->generate(broken)) << "its place in the queue is free again";
+  expect_nothing_leaked(*served.engine);
+}
+
+TYPED_TEST(BrokenDrafterTest, TheEngineEndsWithSuchARequestInItsInbox) {
+  testing::StepGate gate;
+  Served served = serve(50, without_drafter_for_one<TypeParam>(), {.vocab = kVocabulary, .padding = 8},
+                        [&gate](testing::FakeModel& model) { gate.attach(model); });
+  Request broken = greedy(words(5, 3), 12);
+  broken.session = "broken";
+  Collector running, failing, after;
+  const auto first = served->submit(greedy(words(5, 0), 200), running.sink());
+  gate.wait_until_at(1);
+  const auto second = served->submit(broken, failing.sink());
+  const auto third = served->submit(greedy(words(5, 1), 12), after.sink());
+  std::jthread opener([&gate] { gate.open(); });
+  served.engine.reset();
+  expect_no_drafter(failing.wait());
+  (void)running.wait();
+  (void)after.wait();
 }
 
 TEST(SpeculationTest, WhatOneRequestSaidDraftsForNoOther) {
