@@ -74,25 +74,24 @@ double DraftLength::step_seconds(const Step& step, int drafts) const {
   return times_.decode(step.decoding) + drafts * times_.per_token();
 }
 
-bool DraftLength::may_pay(const Step& step) const {
+bool DraftLength::may_pay(const Step& step) {
   if (step.most_drafts < 1 || step.decoding < 1) return false;
   if (!times_.known()) return true;
   const double least = least_gain * step.decoding / step_seconds(step, 0);
   for (int drafts = 1; drafts <= step.most_drafts; drafts *= 2) {
     if ((step.decoding + surest * drafts) / step_seconds(step, drafts) > least) return true;
   }
-  return false;
+  return ++steps_without_ >= probe_interval;
 }
 
 std::span<const int> DraftLength::choose(const Step& step, std::span<const Candidate> candidates) {
   lengths_.assign(candidates.size(), 0);
   if (!times_.known() || candidates.empty()) return lengths_;
   choose_most_valuable(step, candidates);
-  if (std::any_of(lengths_.begin(), lengths_.end(), [](int length) { return length > 0; })) {
-    steps_without_ = 0;
-  } else if (++steps_without_ >= probe_interval && probe(candidates)) {
-    steps_without_ = 0;
-  }
+  const bool none = std::all_of(lengths_.begin(), lengths_.end(), [](int length) { return length == 0; });
+  if (none && ++steps_without_ < probe_interval) return lengths_;
+  if (none) probe(candidates);
+  steps_without_ = 0;
   return lengths_;
 }
 
@@ -130,12 +129,11 @@ void DraftLength::choose_most_valuable(const Step& step, std::span<const Candida
 }
 
 /// A short draft where one is likely to be right: what it costs may have changed, or was never measured.
-bool DraftLength::probe(std::span<const Candidate> candidates) {
+void DraftLength::probe(std::span<const Candidate> candidates) {
   const auto likeliest = std::max_element(chances_.begin(), chances_.end());
-  if (*likeliest < probe_chance) return false;
+  if (*likeliest < probe_chance) return;
   const auto i = static_cast<std::size_t>(likeliest - chances_.begin());
   lengths_[i] = std::min(probe_length, candidates[i].length);
-  return true;
 }
 
 }  // namespace fixpoint::engine

@@ -33,7 +33,7 @@ using SampleAcceptance = std::array<DraftAcceptance, num_draft_sources>;
 class DraftLength {
  public:
   static constexpr double least_gain = 1.06;  ///< beyond what noise in the measurements makes up
-  static constexpr int probe_interval = 512;  ///< steps without drafts, though there were some, after which a short one is tried
+  static constexpr int probe_interval = 512;  ///< steps without drafts after which a short one is tried, if one is likely
 
   /// A step before drafts are added.
   struct Step {
@@ -48,8 +48,9 @@ class DraftLength {
     const SampleAcceptance* acceptance = nullptr;
   };
 
-  /// Whether in such a step drafts that are almost always right would pay: if not, nobody needs to draft.
-  [[nodiscard]] bool may_pay(const Step& step) const;
+  /// Whether in such a step drafts that are almost always right would pay: if not, nobody needs to draft. True as well when
+  /// it is time to try one again: a disturbance may have made the times what they are.
+  [[nodiscard]] bool may_pay(const Step& step);
   /// Tokens to verify of each candidate's draft, in order. Valid until the next call.
   [[nodiscard]] std::span<const int> choose(const Step& step, std::span<const Candidate> candidates);
 
@@ -66,7 +67,7 @@ class DraftLength {
   [[nodiscard]] static std::size_t match_class(int matched);
   [[nodiscard]] double step_seconds(const Step& step, int drafts) const;
   void choose_most_valuable(const Step& step, std::span<const Candidate> candidates);
-  [[nodiscard]] bool probe(std::span<const Candidate> candidates);
+  void probe(std::span<const Candidate> candidates);
 
   detail::StepTimes times_;
   std::array<std::array<DraftAcceptance, match_classes>, num_draft_sources> acceptance_;  // of all samples

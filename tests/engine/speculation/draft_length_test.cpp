@@ -218,5 +218,28 @@ TEST(DraftLengthTest, NowAndThenAShortDraftIsTriedAgain) {
   EXPECT_EQ(tried, 5);
 }
 
+TEST(DraftLengthTest, AlsoWhereNoDraftSeemsToPayOneIsTriedAgain) {
+  DraftLength length;
+  SampleAcceptance acceptance;
+  for (int i = 0; i < 50; ++i) {
+    length.record_step(8, false, ms(8));
+    for (int tokens = 9; tokens <= 72; ++tokens) length.record_step(tokens, false, ms(3.0 * tokens));  // measured in bad times
+    length.record(acceptance, DraftSource::session_text, 5, 1, 0);
+  }
+  const Step step{.decoding = 8, .tokens = 8, .most_drafts = 64};
+  const Candidate candidate{.source = DraftSource::session_text, .matched = 5, .length = 30, .acceptance = &acceptance};
+  int asked = 0, tried = 0;
+  for (int i = 0; i < 5 * DraftLength::probe_interval; ++i) {
+    if (!length.may_pay(step)) continue;
+    ++asked;
+    tried += length.choose(step, {&candidate, 1})[0] > 0 ? 1 : 0;
+  }
+  EXPECT_EQ(asked, 5);
+  EXPECT_EQ(tried, 5);
+  length.record_step(12, false, ms(8.5));  // the bad times are over
+  EXPECT_TRUE(length.may_pay(step));
+  EXPECT_EQ(length.choose(step, {&candidate, 1})[0], 4);
+}
+
 }  // namespace
 }  // namespace fixpoint::engine
