@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
@@ -80,10 +81,12 @@ struct Target {
   std::unique_ptr<evals::LoopTarget> target;
 };
 
-tl::expected<Target, std::string> open_target(const LoopCommandOptions& options) {
+tl::expected<Target, std::string> open_target(const LoopCommandOptions& options, std::size_t sessions) {
   Target out;
   if (options.url.empty()) {
-    auto model = options.model.load();
+    ModelOptions wanted = options.model;
+    wanted.max_queued_requests = std::max(wanted.max_queued_requests, static_cast<int>(sessions) + 1);
+    auto model = wanted.load();
     if (!model) return tl::unexpected(model.error());
     out.model = *std::move(model);
     out.target = evals::make_engine_target(*out.model);
@@ -108,6 +111,7 @@ std::string to_json(const evals::LoopSummary& summary, const evals::LoopRun& run
   json out{{"target", target.name()},
            {"sessions", sessions},
            {"rounds", summary.rounds},
+           {"short_answers", summary.short_answers},
            {"failures", run.failures},
            {"wall_s", summary.wall_s},
            {"rounds_per_s", summary.rounds_per_s},
@@ -139,6 +143,15 @@ void print_table(const evals::LoopSummary& summary, std::size_t sessions, const 
   row("a token after the first", summary.token_ms);
   row("between two pieces", summary.gap_ms);
   if (const std::string note = target.note(); !note.empty()) std::printf("\n%s\n", note.c_str());
+  if (summary.short_answers > 0) std::printf("\n%zu answers had fewer tokens than asked: the numbers are not comparable\n", summary.short_answers);
+}
+
+/// Asked before the clock runs, so that weights, buffers and connections are touched and what a server refuses is known. It has
+/// the form of the run's questions and none of their text: nothing of the workload is cached by it.
+evals::LoopQuestion warm_up(const LoopCommandOptions& options) {
+  evals::LoopQuestion question{.session = "warm-up", .prompt = "\n", .tokens = 2, .prediction = options.no_prediction ? "" : "\n"};
+  if (options.chat) question.prompt = std::vector<agent::Message>{{agent::Role::user, "\n"}};
+  return question;
 }
 
 int run_bench_loop(const LoopCommandOptions& options) {
@@ -147,12 +160,11 @@ int run_bench_loop(const LoopCommandOptions& options) {
   if (!options.record.empty()) {
     if (auto written = evals::write_whole(options.record, evals::to_trace(*workload)); !written) return fail(written.error());
   }
-  auto opened = open_target(options);
+  auto opened = open_target(options, workload->sessions.size());
   if (!opened) return fail(opened.error());
   evals::LoopTarget& target = *opened->target;
   const InterruptStop interrupt;
-  // Weights, buffers and connections are touched before the clock runs; nothing of the workload is cached by it.
-  if (auto warm = target.answer({.session = "warm-up", .prompt = "\n", .tokens = 2, .prediction = {}}, interrupt.token()); !warm) return fail(warm.error());
+  if (auto warm = target.answer(warm_up(options), interrupt.token()); !warm) return fail(warm.error());
   const auto run = evals::run_loop(*workload, target, {.chat = options.chat, .predict = !options.no_prediction, .think_scale = options.think_scale},
                                    interrupt.token());
   const auto summary = evals::summarise(run);

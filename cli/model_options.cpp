@@ -151,6 +151,7 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
   options.engine.kv_type = kernels::parse_kv_type(kv_type).value_or(kernels::KvType::f16);
   options.engine.block_size = block_size;
   options.engine.max_step_tokens = max_step_tokens;
+  options.engine.max_queued_requests = max_queued_requests;
   options.engine.max_running = std::min(options.engine.max_running, max_step_tokens);
   options.engine.speculation = speculation == "off"      ? engine::Speculation::off
                                : speculation == "always" ? engine::Speculation::always

@@ -22,6 +22,7 @@ struct ModelOptions {
   int max_step_tokens = 512;
   std::string speculation = "on";
   std::string chat_template;
+  int max_queued_requests = 1024;  ///< no option: a command that asks for more at a time raises it
 
   /// Registers -m, --device, --threads, --isa, --gpu-memory-utilization, --gpu-products, --kv-memory, --kv-type, --block-size,
   /// --step-tokens, --speculation and --chat-template.

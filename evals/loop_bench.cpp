@@ -1,8 +1,8 @@
 #include "evals/loop_bench.h"
 
 #include <algorithm>
-#include <barrier>
 #include <condition_variable>
+#include <latch>
 #include <mutex>
 #include <thread>
 
@@ -48,7 +48,7 @@ void run_session(Shared& shared, std::size_t index) {
   const LoopSession& session = shared.workload.sessions[index];
   for (std::size_t round = 0; round < session.rounds.size(); ++round) {
     const LoopQuestion question = question_of(shared, session, round);
-    MeasuredRound measured{.session = index, .round = round, .asked = Clock::now() - shared.start, .arrivals = {}, .usage = {}};
+    MeasuredRound measured{.session = index, .round = round, .tokens = question.tokens, .asked = Clock::now() - shared.start, .arrivals = {}, .usage = {}};
     const auto answer = shared.target.answer(question, shared.stop);
     {
       const std::scoped_lock lock(shared.mutex);
@@ -70,15 +70,24 @@ void run_session(Shared& shared, std::size_t index) {
 
 LoopRun run_loop(const LoopWorkload& workload, LoopTarget& target, const LoopBenchOptions& options, std::stop_token stop) {
   Shared shared{.workload = workload, .target = target, .options = options, .stop = std::move(stop), .start = {}, .mutex = {}, .run = {}};
-  std::barrier ready(static_cast<std::ptrdiff_t>(workload.sessions.size()), [&shared]() noexcept { shared.start = Clock::now(); });
+  std::latch gate(1);
+  bool abandoned = false;  // written before the gate opens, read after
   {
     std::vector<std::jthread> threads;
-    for (std::size_t i = 0; i < workload.sessions.size(); ++i) {
-      threads.emplace_back([&shared, &ready, i] {
-        ready.arrive_and_wait();
-        run_session(shared, i);
-      });
+    try {
+      for (std::size_t i = 0; i < workload.sessions.size(); ++i) {
+        threads.emplace_back([&shared, &gate, &abandoned, i] {
+          gate.wait();
+          if (!abandoned) run_session(shared, i);
+        });
+      }
+    } catch (...) {  // the system gives no more threads: those that wait must end before they can be joined
+      abandoned = true;
+      gate.count_down();
+      throw;
     }
+    shared.start = Clock::now();
+    gate.count_down();
   }
   shared.run.wall = Clock::now() - shared.start;
   return std::move(shared.run);
@@ -103,6 +112,7 @@ LoopSummary summarise(const LoopRun& run) {
     if (it.usage.completion_tokens > 1) {
       tokens.push_back(milliseconds_of(it.arrivals.back() - it.arrivals.front()) / static_cast<double>(it.usage.completion_tokens - 1));
     }
+    if (it.usage.completion_tokens < it.tokens) ++summary.short_answers;
     summary.prompt_tokens += it.usage.prompt_tokens;
     summary.cached_tokens += it.usage.cached_tokens;
     summary.completion_tokens += it.usage.completion_tokens;

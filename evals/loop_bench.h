@@ -21,6 +21,7 @@ struct LoopBenchOptions {
 struct MeasuredRound {
   std::size_t session = 0;
   std::size_t round = 0;
+  std::int64_t tokens = 1;  ///< that were asked for
   std::chrono::nanoseconds asked{0};
   std::vector<std::chrono::nanoseconds> arrivals;
   agent::Usage usage;
@@ -32,7 +33,8 @@ struct LoopRun {
   std::vector<std::string> failures;  ///< "session s3, round 1: …"; the session ended there
 };
 
-/// Runs every session on a thread of its own, all from the same moment on. Blocks.
+/// Runs every session on a thread of its own, all from the same moment on. Blocks. Throws std::system_error, with nothing
+/// asked, where the system doesn't give so many threads.
 [[nodiscard]] LoopRun run_loop(const LoopWorkload& workload, LoopTarget& target, const LoopBenchOptions& options, std::stop_token stop);
 
 /// Of a set of times, in milliseconds; all 0 where there are none.
@@ -45,6 +47,7 @@ struct Quantiles {
 
 struct LoopSummary {
   std::size_t rounds = 0;         ///< answered
+  std::size_t short_answers = 0;  ///< of them: with fewer tokens than were asked for, so that the other numbers compare with nothing
   double wall_s = 0;
   double rounds_per_s = 0;
   double tokens_per_s = 0;        ///< of answers, think times included in the wall time

@@ -46,6 +46,7 @@ TEST_F(BenchLoopTest, OurEngineAnswersEveryRoundAndTakesTheSharedContextFromItsC
   EXPECT_EQ(result["rounds"], 6);
   EXPECT_EQ(result["sessions"], 2);
   EXPECT_EQ(result["completion_tokens"], 36);
+  EXPECT_EQ(result["short_answers"], 0);
   EXPECT_GT(result["cached_tokens"].get<int>(), result["prompt_tokens"].get<int>() / 3) << measured.out;
   for (const char* key : {"wall_s", "rounds_per_s", "tokens_per_s"}) EXPECT_GT(result[key].get<double>(), 0.0) << key;
   for (const char* key : {"ttft_ms", "first_round_ttft_ms", "later_rounds_ttft_ms", "token_ms", "gap_ms"}) {
@@ -102,14 +103,37 @@ TEST_F(BenchLoopTest, AServerThatRefusesPredictionsIsAskedWithoutThemAndTheReade
   const Ran ran = run(small({"--url", server.url("/v1"), "-m", "some"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
   EXPECT_THAT(ran.out, AllOf(HasSubstr("6 rounds answered"), HasSubstr("'prediction'"), HasSubstr("180 cached"))) << "prompt_n of 50";
+  const auto seen = server.seen();
+  ASSERT_EQ(seen.size(), 8U) << "the warm-up twice, then the rounds";
+  EXPECT_TRUE(json::parse(seen[0].body).contains("prediction")) << "a refusal is found out before the clock runs";
+  for (std::size_t i = 1; i < seen.size(); ++i) EXPECT_FALSE(json::parse(seen[i].body).contains("prediction")) << i;
+}
+
+TEST_F(BenchLoopTest, PredictionsThatAreNotWantedAreNotSent) {
+  agent::HttpServer server([](const agent::SeenRequest&) { return completion(6, true); });
+  ASSERT_EQ(run(small({"--url", server.url("/v1"), "-m", "some", "--no-prediction"})).code, 0);
+  for (const auto& seen : server.seen()) EXPECT_FALSE(json::parse(seen.body).contains("prediction"));
+}
+
+TEST_F(BenchLoopTest, AnswersThatAreShorterThanAskedAreCountedAndTheReaderIsTold) {
+  agent::HttpServer server([](const agent::SeenRequest& request) {
+    return completion(request.body.find("Round 1") == std::string::npos ? 6 : 5, false);  // of six
+  });
+  const Ran table = run(small({"--url", server.url("/v1"), "-m", "some"}));
+  ASSERT_EQ(table.code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("4 answers had fewer tokens than asked: the numbers are not comparable"));
+  EXPECT_EQ(run(small({"--url", server.url("/v1"), "-m", "some", "--json"})).json()["short_answers"], 4);
 }
 
 TEST_F(BenchLoopTest, AConversationIsAskedWhereTheModelsOwnFormatIsWanted) {
   agent::HttpServer server([](const agent::SeenRequest& request) {
-    return request.target == "/v1/chat/completions" ? agent::streamed_answer({"a", "b", "c"}) : completion(2, false);
+    return request.target == "/v1/chat/completions" ? agent::streamed_answer({"a", "b", "c", "d", "e", "f"})
+                                                    : agent::whole_answer(404, "application/json", "{}");
   });
-  const Ran ran = run(small({"--url", server.url("/v1"), "-m", "some", "--chat"}));
+  const Ran ran = run(small({"--url", server.url("/v1"), "-m", "some", "--chat", "--json"}));
   ASSERT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.json()["rounds"], 6);
+  EXPECT_EQ(ran.json()["short_answers"], 0);
   const json last = json::parse(server.seen().back().body);
   ASSERT_EQ(last["messages"].size(), 5U);
   EXPECT_EQ(last["messages"][1]["role"], "assistant");

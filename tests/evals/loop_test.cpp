@@ -178,13 +178,14 @@ TEST(LoopBenchTest, ASessionThatFailsEndsAndIsNamedAndTheOthersGoOn) {
 TEST(LoopBenchTest, TheSummaryIsWhatItsWordsSay) {
   LoopRun run{.rounds = {}, .wall = std::chrono::seconds(2), .failures = {}};
   const auto round = [](std::size_t number, int asked, std::vector<int> arrivals) {
-    MeasuredRound it{.session = 0, .round = number, .asked = milliseconds(asked), .arrivals = {}, .usage = {.prompt_tokens = 100, .cached_tokens = 50, .completion_tokens = 5}};
+    MeasuredRound it{.session = 0, .round = number, .tokens = number == 1 ? 6 : 5, .asked = milliseconds(asked), .arrivals = {}, .usage = {.prompt_tokens = 100, .cached_tokens = 50, .completion_tokens = 5}};
     for (const int at : arrivals) it.arrivals.emplace_back(milliseconds(at));
     return it;
   };
   run.rounds = {round(0, 0, {100, 110, 140}), round(1, 200, {210, 230}), round(2, 300, {330, 350})};
   const LoopSummary summary = summarise(run);
   EXPECT_EQ(summary.rounds, 3U);
+  EXPECT_EQ(summary.short_answers, 1U);
   EXPECT_DOUBLE_EQ(summary.rounds_per_s, 1.5);
   EXPECT_DOUBLE_EQ(summary.tokens_per_s, 7.5);
   EXPECT_DOUBLE_EQ(summary.ttft_ms.median, 30);
