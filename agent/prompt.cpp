@@ -130,7 +130,7 @@ std::string facts(const Round& attempt, const FeedbackKinds& kinds) {
 
 std::string answer_of(const Round& attempt, std::string_view language) {
   if (attempt.ask.purpose == Purpose::hand) return fenced(language, attempt.program);
-  return attempt.text.empty() ? "(no answer)" : bounded(attempt.text, kAnswerBytes);
+  return answer_in_history(attempt.text);
 }
 
 /// What stands before an attempt's own question: its parent's conversation and answer.
@@ -219,6 +219,8 @@ std::string explain_message(const Round& attempt, const FeedbackKinds& kinds) {
   add_line(text, "Explain in a few sentences what is wrong. Do not write a program.");
   return text;
 }
+
+std::string answer_in_history(std::string_view text) { return text.empty() ? "(no answer)" : bounded(text, kAnswerBytes); }
 
 std::vector<Message> messages_for(const Progress& progress, const Ask& ask) {
   std::vector<Message> messages;

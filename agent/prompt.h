@@ -30,6 +30,9 @@ inline constexpr std::string_view kPromptVersion = "fixpoint-1";
 /// Asks the explainer for words only.
 [[nodiscard]] std::string explain_message(const Round& attempt, const FeedbackKinds& kinds);
 
+/// A model's answer as the prompts after it hold it: cut in the middle where it is very long.
+[[nodiscard]] std::string answer_in_history(std::string_view text);
+
 /// The whole prompt of an attempt: its ancestors' questions and answers, then its own question.
 [[nodiscard]] std::vector<Message> messages_for(const Progress& progress, const Ask& ask);
 

@@ -167,6 +167,19 @@ tl::expected<void, std::string> write_reports(const std::filesystem::path& folde
   return evals::write_whole(folder / "report.html", evals::html_report(info, summary, records, beside));
 }
 
+/// Before the first session, so that a place that can't be written is known then. A trace that is there stays until there is
+/// another.
+tl::expected<void, std::string> begin_trace(const EvalModelOptions& options) {
+  std::error_code code;
+  if (!options.named() || options.record.empty() || std::filesystem::exists(options.record, code)) return {};
+  return evals::write_whole(options.record, evals::to_trace({}));
+}
+
+tl::expected<void, std::string> write_trace(const EvalModelOptions& options, const evals::LoopRecorder* recorder) {
+  if (recorder == nullptr) return {};
+  return evals::write_whole(options.record, evals::to_trace(recorder->workload()));
+}
+
 tl::expected<evals::ResultLog, std::string> open_log(const std::filesystem::path& file, bool resume, const RunInfo& info, evals::StoredRun& stored) {
   std::error_code code;
   std::filesystem::create_directories(file.parent_path(), code);
@@ -196,6 +209,7 @@ int evaluate(const EvalOptions& options) {
   RunInfo info{.benchmark = benchmark->name, .data_file = file->string(), .data_sha256 = benchmark->sha256, .data_tasks = benchmark->tasks.size(),
                .data_status = data_status(*benchmark), .prompt_id = benchmark->prompt_id, .selection = selection->text(), .version = FIXPOINT_VERSION,
                .commit = FIXPOINT_COMMIT, .machine = machine_name(), .started = utc_now()};
+  if (auto trace = begin_trace(options.model); !trace) return fail(trace.error());
   auto programs = start_source(options, *benchmark, *tasks, info);
   if (!programs) return fail(programs.error());
   evals::Source& source = *programs->source;
@@ -226,18 +240,17 @@ int evaluate(const EvalOptions& options) {
                       },
                       stop);
   }();
+  const auto trace = write_trace(options.model, programs->recorder.get());  // of a run that was stopped, too
   if (!written) return fail((folder / "results.jsonl").string() + " could not be written");
   if (!result.error.empty()) return fail(result.error + " (--resume goes on)");
   if (!result.complete) return fail("stopped after " + std::to_string(result.progress.done) + " of " + std::to_string(result.progress.total) + " programs (--resume goes on)");
 
-  if (programs->recorder) {
-    if (auto trace = evals::write_whole(options.model.record, evals::to_trace(programs->recorder->workload())); !trace) return fail(trace.error());
-  }
   evals::Summary summary = evals::summarise(result.records, info);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
   if (auto reports = write_reports(folder, options, info, summary, result.records); !reports) return fail(reports.error());
   if (!options.quiet) std::printf("%s  reports       %s/{results.jsonl,report.html,junit.xml,summary.json}\n", evals::to_text(summary, info).c_str(), folder.string().c_str());
   if (options.print_json) std::printf("%s\n", evals::to_json(summary, info).c_str());
+  if (!trace) return fail(trace.error());
   return summary.outcomes.contains("not_judged") ? fail("some programs could not be judged: the numbers are incomplete") : kSuccess;
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "agent/prompt.h"
+
 namespace fixpoint::evals {
 namespace {
 
@@ -40,7 +42,7 @@ std::vector<LoopSession> LoopRecorder::conversations_of(const std::string& sessi
   std::vector<int> last;  // of each conversation: its last attempt
   for (const auto& [number, written] : attempts) {
     if (!written.finished || written.text.empty() || !is_attempt(written.ask.purpose)) continue;
-    LoopRound round{.ask = written.ask.user_text, .attempt = written.text, .tokens = std::max<std::int64_t>(1, written.tokens)};
+    LoopRound round{.ask = written.ask.user_text, .attempt = agent::answer_in_history(written.text), .tokens = std::max<std::int64_t>(1, written.tokens)};
     if (!written.ask.parent) {
       out.push_back({.id = out.empty() ? session : session + "/" + std::to_string(number), .rounds = {std::move(round)}});
       last.push_back(number);

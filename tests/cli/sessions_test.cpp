@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/agent/http_server.h"
 #include "tests/cli/program.h"
 
 // Sessions as people and scripts meet them: solved, interrupted, handed over, taken up again; on a terminal and through pipes.
@@ -137,6 +138,58 @@ TEST_F(SessionsTest, SigtermEndsAServerThatNobodyIsConnectedTo) {
   int status = -1;
   EXPECT_EQ(waitpid(pid, &status, 0), pid);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << content_of(log);
+}
+
+/// `fixpoint eval` of two tasks of HumanEval's form that ask for `add`.
+class RecordedEvalTest : public SessionsTest {
+ protected:
+  std::vector<std::string> eval(const std::string& script, const std::string& trace) const {
+    std::string rows;
+    for (const char* id : {"HumanEval/0", "HumanEval/1"}) {
+      rows += json{{"task_id", id},
+                   {"prompt", "def add(a, b):\n    \"\"\"\n    >>> add(1, 2)\n    3\n    \"\"\"\n"},
+                   {"entry_point", "add"},
+                   {"canonical_solution", "    return a + b\n"},
+                   {"test", "def check(candidate):\n    assert candidate(1, 2) == 3\n    assert candidate(5, 5) == 10\n"}}
+                  .dump() + "\n";
+    }
+    write(file("data.jsonl"), rows);
+    return {"eval", "humaneval", "--data", file("data.jsonl").string(), "--out", file("out").string(), "--workers", "1", "--script", script, "--record", file(trace).string()};
+  }
+};
+
+TEST_F(RecordedEvalTest, ItsSessionsAreReplayedByBenchLoop) {
+  const Ran recorded = run(eval(script("s", {answer("a - b"), answer("a + b"), answer("a * b"), answer("a + b")}), "trace"));
+  ASSERT_EQ(recorded.code, 0) << recorded.err;
+  agent::HttpServer server([](const agent::SeenRequest&) { return agent::streamed_answer({"a", "b"}); });
+  const Ran replayed = run({"bench", "loop", "--url", server.url("/v1"), "-m", "some", "--trace", file("trace").string(), "--chat", "--think-scale", "0", "--json"});
+  ASSERT_EQ(replayed.code, 0) << replayed.err;
+  EXPECT_EQ(replayed.json()["sessions"], 2);
+  EXPECT_EQ(replayed.json()["rounds"], 4);
+  int repairs = 0;
+  for (const auto& seen : server.seen()) {
+    const json body = json::parse(seen.body);
+    if (body["messages"].size() != 3) continue;
+    ++repairs;
+    EXPECT_THAT(body["messages"][1]["content"].get<std::string>(), ::testing::AnyOf(HasSubstr("a - b"), HasSubstr("a * b")));
+    EXPECT_EQ(body["messages"][1]["content"], body["prediction"]["content"]);
+  }
+  EXPECT_EQ(repairs, 2);
+}
+
+TEST_F(RecordedEvalTest, ARunThatIsStoppedHasRecordedWhatItHadDone) {
+  const json late{{"text", answer("a + b")}, {"delay_ms", 60'000}};
+  const Ran stopped = on_terminal(eval(script("s", {answer("a - b"), answer("a + b"), late}), "trace"), "1/2");
+  EXPECT_EQ(stopped.code, 1) << stopped.out;
+  const std::string trace = content_of(file("trace"));
+  EXPECT_THAT(trace, AllOf(HasSubstr("a - b"), HasSubstr("\"round\":1"))) << stopped.out;
+}
+
+TEST_F(RecordedEvalTest, APlaceThatCannotBeWrittenIsNamedBeforeAnythingRuns) {
+  const Ran ran = run(eval(script("s", {answer("a + b")}), "nowhere/trace"));
+  EXPECT_EQ(ran.code, 1);
+  EXPECT_THAT(ran.err, HasSubstr("nowhere/trace"));
+  EXPECT_FALSE(std::filesystem::exists(file("out")));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <sstream>
 
+#include "agent/prompt.h"
 #include "evals/loop_bench.h"
 #include "evals/loop_recording.h"
 #include "evals/loop_workload.h"
@@ -239,6 +240,19 @@ TEST(LoopRecorderTest, ARepairGoesOnWithTheConversationOfItsParentAndADraftBegin
                               .sessions = {{"t#0", {{"task", "first", 11, milliseconds(40)}, {"wrong", "second", 12, milliseconds(0)}}},
                                            {"t#0/2", {{"task", "other", 13, milliseconds(0)}}}}};
   EXPECT_EQ(workload, expected);
+}
+
+TEST(LoopRecorderTest, AnAttemptIsWhatTheNextPromptHoldsOfIt) {
+  const std::string text(20'000, 'x');
+  LoopRecorder recorder;
+  recorder.take("t#0", stamped(asking(0, std::nullopt, "task"), 0));
+  recorder.take("t#0", stamped(writing(0, text, 11), 50));
+  agent::Progress progress;
+  progress.attempts.push_back({.ask = {.user_text = "task"}, .text = text});
+  const auto messages = agent::messages_for(progress, {.parent = 0, .user_text = "wrong"});
+  ASSERT_EQ(messages.size(), 3U);
+  EXPECT_LT(messages[1].content.size(), text.size());
+  EXPECT_EQ(recorder.workload().sessions.at(0).rounds.at(0).attempt, messages[1].content);
 }
 
 }  // namespace
