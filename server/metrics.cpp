@@ -64,11 +64,11 @@ const std::vector<double> kLatencySeconds{0.001, 0.002, 0.005, 0.01, 0.02, 0.05,
 const std::vector<double> kEventSeconds{0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 1, 10};
 const std::vector<double> kTokenCounts = powers_of_two(1, 18);
 
-void Histogram::observe(double value) {
+void Histogram::observe(double value, std::uint64_t times) {
   const auto bucket = static_cast<std::size_t>(std::lower_bound(bounds_.begin(), bounds_.end(), value) - bounds_.begin());
   const std::scoped_lock lock(mutex_);
-  ++counts_[bucket];
-  sum_ += value;
+  counts_[bucket] += times;
+  sum_ += value * static_cast<double>(times);
 }
 
 Histogram::Snapshot Histogram::snapshot() const {

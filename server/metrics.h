@@ -29,7 +29,8 @@ class Histogram {
  public:
   /// `bounds` ascend; one more bucket holds what lies above the last.
   explicit Histogram(std::span<const double> bounds) : bounds_(bounds.begin(), bounds.end()), counts_(bounds.size() + 1) {}
-  void observe(double value);
+  /// The same value so many times.
+  void observe(double value, std::uint64_t times = 1);
   struct Snapshot {
     std::vector<std::uint64_t> counts;  ///< [bounds + 1], each bucket by itself
     double sum = 0;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "tests/server/service.h"
 
@@ -11,7 +12,7 @@ using nlohmann::json;
 
 struct CompletionsTest : ::testing::Test {
   Service service;
-  CompletionsTest() { service.start(); }
+  explicit CompletionsTest(engine::Speculation speculation = engine::Speculation::measured) : service(speculation) { service.start(); }
 
   static std::string chat(const std::string& more, const std::string& text = "Write a function") {
     return json{{"model", "tiny"}, {"messages", {{{"role", "user"}, {"content", text}}}}, {"temperature", 0}}.dump().insert(1, more.empty() ? "" : more + ",");
@@ -148,16 +149,47 @@ TEST_F(CompletionsTest, ABiasDecidesAndAPenaltyCounts) {
   EXPECT_EQ(punished["choices"][0]["finish_reason"], "length");
 }
 
-TEST_F(CompletionsTest, APredictionChangesNothingButTheWork) {
-  const json without = post("/v1/chat/completions", chat(R"("max_tokens":16,"ignore_eos":true)"));
-  const std::string text = without["choices"][0]["message"]["content"];
-  const json with = post("/v1/chat/completions", chat(R"("max_tokens":16,"ignore_eos":true,"prediction":{"type":"content","content":)" + json(text).dump() + "}"));
-  EXPECT_EQ(with["choices"][0]["message"]["content"], text);
-  // Whether drafts are tried depends on how fast the machine is; what is tried can't be more than there is.
-  const json details = with["usage"]["completion_tokens_details"];
-  EXPECT_LE(details["accepted_prediction_tokens"], 16);
-  EXPECT_GE(details["rejected_prediction_tokens"], 0);
-  EXPECT_EQ(without["usage"]["completion_tokens_details"]["accepted_prediction_tokens"], 0);
+/// Every draft is verified, however fast or slow the machine is.
+struct SpeculatedCompletionsTest : CompletionsTest {
+  SpeculatedCompletionsTest() : CompletionsTest(engine::Speculation::always) {}
+
+  /// Sixteen letters from A to `last`, which no merge joins: the text has the tokens that wrote it.
+  json letters(const std::string& prediction, int n = 1, char last = 'Z') const {
+    json body = json::parse(chat(R"("max_tokens":16,"ignore_eos":true)"));
+    for (int id = 'A' - '!'; id <= last - '!'; ++id) body["logit_bias"][std::to_string(id)] = 100;
+    if (!prediction.empty()) body["prediction"] = {{"type", "content"}, {"content", prediction}};
+    body["n"] = n;
+    return post("/v1/chat/completions", body.dump());
+  }
+  static std::string text_of(const json& answer, std::size_t choice = 0) { return answer["choices"][choice]["message"]["content"]; }
+  static int count(const json& answer, const char* name) { return answer["usage"]["completion_tokens_details"][name].get<int>(); }
+};
+
+TEST_F(SpeculatedCompletionsTest, APredictionChangesNothingButTheWork) {
+  const json without = letters("");
+  const std::string text = text_of(without);
+  ASSERT_EQ(text.size(), 16U) << text;
+  EXPECT_EQ(count(without, "accepted_prediction_tokens"), 0);
+  EXPECT_EQ(count(without, "rejected_prediction_tokens"), 0);
+
+  const json right = letters(text);
+  EXPECT_EQ(text_of(right), text);
+  EXPECT_GT(count(right, "accepted_prediction_tokens"), 5);
+  EXPECT_EQ(count(right, "rejected_prediction_tokens"), 0);
+
+  const json wrong = letters(text.substr(0, 4) + "!!!!!!!!");
+  EXPECT_EQ(text_of(wrong), text);
+  EXPECT_GT(count(wrong, "rejected_prediction_tokens"), 0);
+
+  const json both = letters(text, 2);
+  for (std::size_t i = 0; i < 2; ++i) EXPECT_EQ(text_of(both, i), text);
+  EXPECT_GT(count(both, "accepted_prediction_tokens"), 16) << "the sum of the choices";
+}
+
+TEST_F(SpeculatedCompletionsTest, TokensThatComeTogetherCountEachInTheLatencyBetweenTokens) {
+  EXPECT_EQ(text_of(letters(std::string(16, 'A'), 1, 'A')), std::string(16, 'A'));
+  const auto snapshot = service.metrics.histogram("inter_token_latency_seconds", "", kLatencySeconds).snapshot();
+  EXPECT_EQ(std::accumulate(snapshot.counts.begin(), snapshot.counts.end(), std::uint64_t{0}), 15U) << "all but the first";
 }
 
 TEST_F(CompletionsTest, ASecondRequestWithTheSamePromptIsServedFromTheCache) {

@@ -25,6 +25,15 @@ TEST(MetricsTest, TextHasHelpTypeLabelsAndCumulativeBuckets) {
             "fixpoint_wait_seconds_sum 12.5\nfixpoint_wait_seconds_count 4\n");
 }
 
+TEST(MetricsTest, AValueMayCountSeveralTimes) {
+  const double bounds[] = {1, 2};
+  Histogram histogram(bounds);
+  histogram.observe(1.5, 4);
+  histogram.observe(0.5);
+  EXPECT_EQ(histogram.snapshot().counts, (std::vector<std::uint64_t>{1, 4, 0}));
+  EXPECT_DOUBLE_EQ(histogram.snapshot().sum, 6.5);
+}
+
 TEST(MetricsTest, ASeriesIsTheSameEachTime) {
   Metrics metrics;
   Counter& a = metrics.counter("x_total", "X.", {{"k", "1"}});

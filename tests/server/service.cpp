@@ -17,12 +17,13 @@
 
 namespace fixpoint::server {
 
-Service::Service() {
+Service::Service(engine::Speculation speculation) {
   const auto file = folder.path() / "tiny.gguf";
   test_models::write_random_model(file, {.context = 65'536});
   engine::LanguageModelOptions options{.path = file};
   options.cpu.num_threads = 1;
   options.engine.kv_memory_bytes = 24U << 20U;
+  options.engine.speculation = speculation;
   auto loaded = engine::LanguageModel::load(options);
   if (!loaded) throw std::runtime_error(loaded.error().message());
   model = *std::move(loaded);

@@ -21,7 +21,7 @@ namespace fixpoint::server {
 /// Everything that a server needs, small: a model with random weights, a journal in a folder of its own, a log in a file.
 class Service {
  public:
-  Service();
+  explicit Service(engine::Speculation speculation = engine::Speculation::measured);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
