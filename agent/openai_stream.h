@@ -23,7 +23,7 @@ struct StreamRequest {
 
 struct StreamedAnswer {
   Generation generation;
-  /// When each event with a choice was read; a server may put several tokens into one.
+  /// When each event that stands for tokens was read; a server may put several tokens into one.
   std::vector<std::chrono::steady_clock::time_point> arrivals;
 };
 

@@ -14,6 +14,12 @@ using Kind = GenerateError::Kind;
 
 constexpr std::size_t kMaxErrorBytes = 2'000;
 
+/// Empty where there is no such text.
+std::string text_in(const Json& object, const char* name) {
+  const auto found = object.find(name);
+  return found != object.end() && found->is_string() ? found->get<std::string>() : std::string();
+}
+
 }  // namespace
 
 tl::expected<std::unique_ptr<OpenAiServer>, std::string> OpenAiServer::open(OpenAiOptions options) {
@@ -70,8 +76,9 @@ tl::expected<std::string, GenerateError> OpenAiServer::model_name(const std::sto
 
 void OpenAiServer::hide_key(std::string& text) const {
   if (options_.key.empty()) return;
-  for (auto at = text.find(options_.key); at != std::string::npos; at = text.find(options_.key, at)) {
-    text.replace(at, options_.key.size(), "***");
+  constexpr std::string_view kHidden = "***";
+  for (auto at = text.find(options_.key); at != std::string::npos; at = text.find(options_.key, at + kHidden.size())) {
+    text.replace(at, options_.key.size(), kHidden);
   }
 }
 
@@ -140,18 +147,20 @@ void AnswerReader::take_document() {
 void AnswerReader::take_choice(const Json& json, const char* part) {
   const auto choices = json.find("choices");
   if (choices == json.end() || !choices->is_array() || choices->empty() || !(*choices)[0].is_object()) return;
-  if (on_choice_) on_choice_();
   const Json& choice = (*choices)[0];
-  if (const auto text = choice.find("text"); text != choice.end() && text->is_string()) add(text->get_ref<const std::string&>());
-  if (const auto message = choice.find(part); message != choice.end() && message->is_object()) {
-    const auto content = message->find("content");
-    if (content != message->end() && content->is_string()) add(content->get_ref<const std::string&>());
+  const auto message = choice.find(part);
+  const bool has_message = message != choice.end() && message->is_object();
+  const std::string text = text_in(choice, "text") + (has_message ? text_in(*message, "content") : "");
+  const std::string reason = text_in(choice, "finish_reason");
+  if (!reason.empty()) finished_ = true;
+  if (reason == "length") finish_ = Finish::length;
+  // The first event of a chat, with the role, and the last, with the reason, stand for no token where they have no text.
+  const bool bare = text.empty() && (!reason.empty() || (has_message && message->contains("role")));
+  if (on_piece_ && (!bare || (finished_ && !told_piece_))) {
+    told_piece_ = true;
+    on_piece_();
   }
-  const auto reason = choice.find("finish_reason");
-  if (reason != choice.end() && reason->is_string()) {
-    finished_ = true;
-    if (*reason == "length") finish_ = Finish::length;
-  }
+  add(text);
 }
 
 void AnswerReader::take_usage(const Json& json) {

@@ -56,9 +56,10 @@ struct AnswerLimits {
 /// The text of an answer as it comes in, whatever its form (events or one JSON document; a chat's or a plain completion's).
 class AnswerReader {
  public:
-  /// `on_choice` is called for each event that has a choice, before its text is handed on: also where the text is empty.
-  AnswerReader(AnswerLimits limits, const OnText& on_text, std::function<void()> on_choice = {})
-      : limits_(limits), on_text_(on_text), on_choice_(std::move(on_choice)) {}
+  /// `on_piece` is called for each event that stands for tokens, before its text is handed on: also where the text is empty,
+  /// unless all that the event tells is the role or the reason of the end. Where there is no other, that of the end counts.
+  AnswerReader(AnswerLimits limits, const OnText& on_text, std::function<void()> on_piece = {})
+      : limits_(limits), on_text_(on_text), on_piece_(std::move(on_piece)) {}
 
   /// False: enough has been read.
   bool take(const HttpHead& head, std::string_view piece);
@@ -78,7 +79,7 @@ class AnswerReader {
 
   AnswerLimits limits_;
   const OnText& on_text_;
-  std::function<void()> on_choice_;
+  std::function<void()> on_piece_;
   SseParser sse_;
   std::string text_, body_, error_;
   std::int64_t pieces_ = 0;
@@ -86,6 +87,7 @@ class AnswerReader {
   Finish finish_ = Finish::stop;
   bool finished_ = false;  // a finish reason came
   bool done_ = false;
+  bool told_piece_ = false;
 };
 
 [[nodiscard]] nlohmann::json messages_json(const std::vector<Message>& messages);

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "agent/openai_stream.h"
 #include "tests/agent/http_server.h"
 #include "tests/agent/loop_fixture.h"
 
@@ -207,6 +208,40 @@ TEST(OpenAiGeneratorTest, DrivesAWholeLoop) {
   ASSERT_TRUE(result.has_value());
   EXPECT_EQ(result->end.outcome, Outcome::solved);
   EXPECT_EQ(result->end.usage.cached_tokens, 96);
+}
+
+TEST(OpenAiGeneratorTest, AKeyOfAsterisksIsHiddenToo) {
+  HttpServer server([](const SeenRequest&) { return whole_answer(401, "application/json", R"({"error": "no such key: *****"})"); });
+  const auto result = client(server, {.key = "**"})->generate(hello(), {}, {});
+  ASSERT_FALSE(result);
+  EXPECT_TRUE(result.error().detail.ends_with("no such key: *******")) << result.error().detail;
+}
+
+/// Arrivals of an answer of these choices.
+std::size_t arrivals_of(const std::vector<std::string>& choices) {
+  HttpServer server([&choices](const SeenRequest&) {
+    ServerAnswer answer{.pieces = {http_head(200, "text/event-stream")}};
+    for (const std::string& choice : choices) answer.pieces.push_back("data: {\"choices\": [" + choice + "]}\n\n");
+    answer.pieces.push_back("data: [DONE]\n\n");
+    return answer;
+  });
+  const auto stream = make_openai_stream({.base_url = server.url("/v1#m")});
+  if (!stream) return 0;
+  const auto answer = (*stream)->ask({.prompt = "Hello"}, {});
+  EXPECT_TRUE(answer) << answer.error().detail;
+  return answer ? answer->arrivals.size() : 0;
+}
+
+TEST(OpenAiStreamTest, EventsThatStandForNoTokenAreNoPieces) {
+  const std::string role = R"({"delta": {"role": "assistant", "content": ""}, "finish_reason": null})";
+  const std::string piece = R"({"delta": {"content": "a"}, "finish_reason": null})";
+  const std::string half_a_character = R"({"delta": {"content": ""}, "finish_reason": null})";
+  const std::string end = R"({"delta": {}, "finish_reason": "length"})";
+  EXPECT_EQ(arrivals_of({role, piece, half_a_character, piece, end}), 3U);
+  EXPECT_EQ(arrivals_of({role, piece, R"({"delta": {"content": "b"}, "finish_reason": "length"})"}), 2U) << "a last event with text";
+  EXPECT_EQ(arrivals_of({R"({"delta": {"role": "assistant", "content": "a"}})", end}), 1U) << "a first event with text";
+  EXPECT_EQ(arrivals_of({R"({"text": "a"})", R"({"text": "", "finish_reason": "length"})"}), 1U);
+  EXPECT_EQ(arrivals_of({role, end}), 1U) << "there was an answer";
 }
 
 }  // namespace
