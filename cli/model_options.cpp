@@ -124,7 +124,8 @@ void ModelOptions::add_to(CLI::App& app) {
       ->check(CLI::Range(1, 65536))
       ->capture_default_str();
   app.add_option("--speculation", speculation,
-                 "on: drafts are verified where that is faster; off: never; always: every draft, for measurements. The tokens are the same")
+                 "on: drafts are verified where that is faster; off: never; always: every draft, for measurements. "
+                 "The tokens are the same, unless --gpu-products is fastest")
       ->check(CLI::IsMember({"on", "off", "always"}))
       ->capture_default_str();
   app.add_option("--isa", isa, "Instructions to use")

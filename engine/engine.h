@@ -18,7 +18,8 @@
 
 namespace fixpoint::engine {
 
-/// Whether steps verify drafts of the tokens to come. The tokens are the same in all cases.
+/// Whether steps verify drafts of the tokens to come. The tokens are the same in all cases, unless the model's rows depend on
+/// what shares their step (CudaProducts::fastest): drafts are company.
 enum class Speculation : std::uint8_t {
   off,
   measured,  ///< as far as measured times and the drafts' record say that it is faster
