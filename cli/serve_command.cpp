@@ -43,11 +43,6 @@ struct ServeOptions {
 
 std::chrono::milliseconds ms(double seconds) { return std::chrono::milliseconds(static_cast<std::int64_t>(seconds * 1000)); }
 
-int usage(const std::string& message) {
-  std::fprintf(stderr, "fixpoint serve: %s\n", message.c_str());
-  return kUsage;
-}
-
 /// What the file says and no flag said.
 void apply_config(CLI::App& command, const std::string& file) {
   const auto text = read_input(file);
@@ -119,13 +114,13 @@ int run_server(const ServeOptions& options, server::Services& services, server::
 
 int serve(ServeOptions options) {
   const auto feedback = agent::parse_feedback(options.feedback);
-  if (!feedback) return usage("--feedback: " + feedback.error());
+  if (!feedback) return wrong_usage("--feedback: " + feedback.error());
   const auto ladder = options.workers.rungs();
-  if (!ladder) return usage(ladder.error());
+  if (!ladder) return wrong_usage(ladder.error());
   const LogFile file(options.log);
-  if (file.bad()) return usage("--log: cannot write '" + options.log + "'");
+  if (file.bad()) return wrong_usage("--log: cannot write '" + options.log + "'");
   if (!name_default_model(options.workers)) {
-    return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1, or \"model\" in --config");
+    return wrong_usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1, or \"model\" in --config");
   }
   auto workers = Workers::start(options.workers, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
@@ -153,7 +148,7 @@ int serve(ServeOptions options) {
   std::unique_ptr<server::OtlpTracer> tracer;
   if (!options.otlp_endpoint.empty()) {
     auto started = server::OtlpTracer::start({.endpoint = options.otlp_endpoint}, metrics);
-    if (!started) return usage(started.error());
+    if (!started) return wrong_usage(started.error());
     tracer = *std::move(started);
     services.tracer = tracer.get();
   }

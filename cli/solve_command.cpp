@@ -32,11 +32,6 @@ struct SolveOptions {
   bool json = false;
 };
 
-int usage(const std::string& message) {
-  std::fprintf(stderr, "fixpoint solve: %s\n", message.c_str());
-  return kUsage;
-}
-
 tl::expected<agent::Task, std::string> read_task(const SolveOptions& options) {
   const auto text = read_input(options.file);
   if (!text) return tl::unexpected(text.error());
@@ -72,18 +67,18 @@ agent::LoopOptions loop_options(const SolveOptions& options, const agent::Feedba
 
 int solve(SolveOptions options) {
   const auto feedback = agent::parse_feedback(options.feedback);
-  if (!feedback) return usage("--feedback: " + feedback.error());
+  if (!feedback) return wrong_usage("--feedback: " + feedback.error());
   const auto ladder = options.workers.rungs();
-  if (!ladder) return usage(ladder.error());
+  if (!ladder) return wrong_usage(ladder.error());
   const auto task = read_task(options);
-  if (!task) return usage(task.error());
+  if (!task) return wrong_usage(task.error());
   // Before a model is loaded.
-  if (const auto refusal = agent::refused_language(task->language, sandbox::find_toolchains())) return usage(*refusal);
+  if (const auto refusal = agent::refused_language(task->language, sandbox::find_toolchains())) return wrong_usage(*refusal);
   if (options.own_tests && (task->language != "python" || task->entry_point.empty() || !task->visible.empty())) {
     std::fprintf(stderr, "fixpoint: --own-tests does nothing here: it is for Python tasks without tests whose function is named\n");
   }
   const std::string resume_with = options.workers.as_typed();
-  if (!name_default_model(options.workers)) return usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
+  if (!name_default_model(options.workers)) return wrong_usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
   auto workers = Workers::start(options.workers, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
   agent::Loop loop((*workers)->services());
