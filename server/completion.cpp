@@ -126,6 +126,8 @@ tl::expected<void, ApiError> Completion::submit(const CompletionCall& call, std:
   last_made_.assign(static_cast<std::size_t>(unfinished_), arrived_);
   std::vector<TokenId> prediction;
   if (!call.prediction.empty()) prediction = model.tokenizer().encode(call.prediction, engine::Tokenizer::ControlTokens::as_text);
+  const auto longest = static_cast<std::size_t>(model.engine().max_sequence_tokens());
+  if (prediction.size() > longest) prediction.resize(longest);  // each prompt's request gets a copy
   int first_choice = 0;
   for (std::vector<TokenId>& prompt : prompts) {
     engine::Request request{.prompt = std::move(prompt), .sampling = call.sampling, .max_tokens = call.max_tokens, .min_tokens = call.min_tokens,
