@@ -402,7 +402,8 @@ void Broker::reap() {
 void Broker::shut_down() {
   for (auto& [pid, cell] : cells_) ::kill(pid, SIGKILL);
   zygotes_.kill_all();
-  while (!cells_.empty() || !zygotes_.empty()) {
+  // Until there is no child left: what a zygote was trying out is ours by then, and has heard that it is gone.
+  while (true) {
     const pid_t pid = ::waitpid(-1, nullptr, 0);
     if (pid < 0 && errno == ECHILD) break;
     cells_.erase(pid);

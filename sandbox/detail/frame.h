@@ -130,8 +130,8 @@ struct Report {
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
     end,          ///< monitor to broker: the run is to end now
-    ready,        ///< zygote to broker: the interpreter stands
-    memory,       ///< broker to zygote: with its /proc/PID/maps and pagemap
+    ready,        ///< zygote to broker: the interpreter stands; values: pid of its trial (0: it has none)
+    memory,       ///< broker to zygote: with its /proc/PID/maps and the trial's pagemap
     forked,       ///< zygote to broker: values: pid of the run's init, pid of its program (0: the fork failed)
     child_ended,  ///< broker to init: values: pid, wait status, user us, system us, peak resident bytes
     accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask

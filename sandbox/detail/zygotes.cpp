@@ -77,10 +77,9 @@ std::vector<std::pair<pid_t, int>> Zygotes::sockets() const {
 }
 
 /// Its root has no /proc.
-void Zygotes::show_memory(pid_t pid, const Zygote& zygote) {
-  const std::string own = "/proc/" + std::to_string(pid);
-  const UniqueFd maps(::open((own + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
-  const UniqueFd pages(::open((own + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
+void Zygotes::show_memory(pid_t pid, const Zygote& zygote, pid_t trial) {
+  const UniqueFd maps(::open(("/proc/" + std::to_string(pid) + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
+  const UniqueFd pages(::open(("/proc/" + std::to_string(trial) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
   if (!maps.valid() || !pages.valid()) return;
   Report report;
   report.kind = Report::Kind::memory;
@@ -97,7 +96,7 @@ std::optional<Zygotes::ProgramEnd> Zygotes::take_message(pid_t pid) {
   }
   const auto report = parse_report(message->bytes);
   if (!report) return std::nullopt;
-  if (report->kind == Report::Kind::ready) show_memory(pid, zygote);
+  if (report->kind == Report::Kind::ready) show_memory(pid, zygote, static_cast<pid_t>(report->values[0]));
   if (report->kind != Report::Kind::forked) return std::nullopt;
   const auto init = static_cast<pid_t>(report->values[0]);
   const auto program = static_cast<pid_t>(report->values[1]);

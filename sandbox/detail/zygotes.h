@@ -54,7 +54,7 @@ class Zygotes {
 
   [[nodiscard]] bool somebody_waits() const;
   pid_t start(const TemplateFrame& root, int mounts, const PolicyFrame& filter, bool user_namespace);
-  static void show_memory(pid_t pid, const Zygote& zygote);
+  static void show_memory(pid_t pid, const Zygote& zygote, pid_t trial);
 
   std::map<pid_t, Zygote> zygotes_;
   std::map<pid_t, pid_t> programs_;           ///< a program to its run's init

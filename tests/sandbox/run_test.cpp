@@ -1,6 +1,10 @@
 #include <gtest/gtest.h>
+#include <sys/prctl.h>
 
 #include <chrono>
+#include <filesystem>
+#include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -300,6 +304,30 @@ TEST(SandboxRunTest, PythonStartedAheadIsHeldToItsLimits) {
     const Verdict filled = shared_sandbox().run(hungry);
     EXPECT_TRUE(is<MemoryLimit>(filled)) << text_of(filled);
   }
+}
+
+std::set<std::string> children_of_this_process() {
+  std::set<std::string> all;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    std::ifstream children(task.path() / "children");
+    for (std::string pid; children >> pid;) all.insert(pid);
+  }
+  return all;
+}
+
+TEST(SandboxRunTest, NothingOutlivesASandboxThatEndsAfterItsFirstRun) {
+  // What a broker left behind would be ours.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  const std::set<std::string> before = children_of_this_process();
+  for (int round = 0; round < 5; ++round) {
+    auto early = Sandbox::start();
+    ASSERT_TRUE(early.has_value()) << early.error().message();
+    const Verdict verdict = early->run(python("print(1)"));
+    EXPECT_TRUE(verdict.ok() && verdict.warm) << text_of(verdict);
+    { const Sandbox ended = std::move(*early); }
+    EXPECT_EQ(children_of_this_process(), before);
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
 }
 
 TEST(SandboxRunTest, JudgeTalksToTheProgramOnItsOwnDescriptors) {

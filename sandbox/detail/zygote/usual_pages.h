@@ -18,9 +18,9 @@ struct UsualPages {
   std::vector<PageRun> read;     ///< of files: a child has none of them mapped at first
 };
 
-/// `written` are the writable private pages of this process that no child shares any more, because it or the child has written
-/// to them since the fork; `read` are the pages of programs and libraries that this process has mapped. `maps` and `pages` are
-/// this process's /proc/self/maps and pagemap; empty where they cannot be read.
+/// From `maps`, this process's /proc/PID/maps, and `pages`, the pagemap of a child that did what programs do: whatever else this
+/// process has forked shares pages with it, but not with that child. `written` are the writable private pages that the child has
+/// for itself; `read` are the pages of programs and libraries that it has mapped. Empty where they cannot be read.
 [[nodiscard]] UsualPages usual_pages(int maps, int pages);
 
 /// Gives this process its own copy of each written page and maps each read one; what the kernel cannot do is left for later

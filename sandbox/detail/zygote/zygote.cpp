@@ -34,8 +34,8 @@ struct Zygote {
   std::vector<std::uint64_t> filter;
   ForkFrame request;
   std::vector<UniqueFd> descriptors;
-  UniqueFd maps;
-  UniqueFd pages;
+  UniqueFd maps;   ///< our own
+  UniqueFd pages;  ///< the trial's
   UsualPages usual;  ///< what a program touches
 };
 
@@ -93,12 +93,6 @@ TargetPlan make_plan() {
   return plan;
 }
 
-/// What is forked from now on is born in our own pid namespace again, not in the last run's, with whose end it would be killed.
-bool leave_run() {
-  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  return self.valid() && ::setns(self.get(), CLONE_NEWPID) == 0;
-}
-
 bool place_judge(const LaunchFrame& job, const std::vector<UniqueFd>& descriptors) {
   if (!job.has(LaunchFrame::judge)) {
     ::close(kQuestions);
@@ -120,10 +114,10 @@ void PyOS_AfterFork_Child();
 
 void fixpoint_zygote_forked(int pid);
 
-/// Once, before the first receive.
-void fixpoint_zygote_prepare() { send_report(Report::Kind::ready, {}); }
+/// Once, before the first receive. `trial`: the pid of a child that will do what programs do, or 0.
+void fixpoint_zygote_prepare(int trial) { send_report(Report::Kind::ready, {static_cast<std::uint64_t>(trial)}); }
 
-/// Blocks until there is a program to fork (1), the memory of a trial can be seen (2) or the broker is gone (0). After 1, what
+/// Blocks until there is a program to fork (1), the trial is to begin (2) or the broker is gone (0). After 1, what
 /// fixpoint_zygote_fork makes is born in the run's pid namespace.
 int fixpoint_zygote_receive() {
   while (true) {
@@ -133,8 +127,7 @@ int fixpoint_zygote_receive() {
     if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 2) {
       zygote().maps = std::move(message->descriptors[0]);
       zygote().pages = std::move(message->descriptors[1]);
-      if (leave_run()) return 2;
-      continue;
+      return 2;
     }
     if (!unfold_frame(*message)) return 0;
     if (!accept(*message)) continue;
@@ -170,7 +163,7 @@ void fixpoint_zygote_forked(int pid) {
   send_report(Report::Kind::forked, {zygote().request.token, static_cast<std::uint64_t>(std::max(pid, 0))});
 }
 
-/// While a child that did what programs do still has its copies of the pages that it wrote to: they are ours alone now.
+/// While the trial still has its copies of the pages that it wrote to.
 void fixpoint_zygote_learn() {
   zygote().usual = usual_pages(zygote().maps.get(), zygote().pages.get());
   zygote().maps.reset();

@@ -122,28 +122,55 @@ def converse(driver):
     driver.serve(driver.Channel())
 
 
-def learn(library):
-    """A child does what programs do, so that the pages that it touches are known."""
-    says_done, done = os.pipe()
-    pid = os.fork()
+def rehearse():
+    """What programs and checks do."""
+    os.dup2(os.open("/dev/null", os.O_RDWR), 1)
+    warm_up()
+    if "_fixpoint_driver" in sys.modules:
+        converse(sys.modules["_fixpoint_driver"])
+    sys.argv = ["main.py"]
+    exec(compile(PROGRAM, "/sandbox/box/main.py", "exec", dont_inherit=True), fresh_main())
+    sys.stdout.flush()
+
+
+def start_trial():
+    """A child that rehearses when it is told to, so that the pages that a program touches are known. It is made before there is a
+    run, with which it would end, and it ends with this process at the latest: then nobody holds the pipe that it reads any more.
+    Returns its pid (0 where there is none) and the descriptors that tell it to go on and that say that it is done."""
+    told, tells = os.pipe()
+    done, says_done = os.pipe()
+    try:
+        pid = os.fork()
+    except OSError:
+        for descriptor in (told, tells, done, says_done):
+            os.close(descriptor)
+        return 0, -1, -1
     if pid == 0:
         try:
-            os.dup2(os.open("/dev/null", os.O_RDWR), 1)
-            warm_up()
-            if "_fixpoint_driver" in sys.modules:
-                converse(sys.modules["_fixpoint_driver"])
-            sys.argv = ["main.py"]
-            exec(compile(PROGRAM, "/sandbox/box/main.py", "exec", dont_inherit=True), fresh_main())
-            sys.stdout.flush()
-            os.write(done, b".")
-            while True:
-                signal.pause()
+            os.dup2(told, 16)
+            os.dup2(says_done, 17)
+            os.closerange(3, 16)  # the ends that are not ours, and room for the check's own
+            if os.read(16, 1):
+                rehearse()
+                os.write(17, b".")
+                os.read(16, 1)
         finally:
-            os._exit(1)
-    os.close(done)
-    if select.select([says_done], [], [], TRIAL_SECONDS)[0] and os.read(says_done, 1):
-        library.fixpoint_zygote_learn()
+            os._exit(0)
+    os.close(told)
     os.close(says_done)
+    return pid, tells, done
+
+
+def learn(library, pid, tells, done):
+    """What the trial's own pages are after the rehearsal."""
+    try:
+        os.write(tells, b".")
+        if select.select([done], [], [], TRIAL_SECONDS)[0] and os.read(done, 1):
+            library.fixpoint_zygote_learn()
+    except OSError:
+        pass  # it has died: then nothing is known
+    os.close(tells)
+    os.close(done)
     os.kill(pid, signal.SIGKILL)
     os.waitpid(pid, 0)
 
@@ -176,10 +203,11 @@ def serve():
     preload_driver()
     gc.collect()
     gc.freeze()
-    library.fixpoint_zygote_prepare()
+    trial = start_trial()
+    library.fixpoint_zygote_prepare(trial[0])
     while wanted := library.fixpoint_zygote_receive():
         if wanted == 2:
-            learn(library)
+            learn(library, *trial)
             continue
         pid = library.fixpoint_zygote_fork()
         if pid != 0:
