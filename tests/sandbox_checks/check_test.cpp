@@ -1,5 +1,7 @@
+#include "sandbox/detail/check/judge.h"
 #include "shared_sandbox.h"
 
+#include <chrono>
 #include <cmath>
 
 namespace fixpoint::sandbox {
@@ -170,6 +172,34 @@ TEST(CallCheckTest, AnEndThatDoesNotComeInTimeIsALimitAndNoCrash) {
                                    CallCheck{.entry_point = "f", .tests = {call("(1,)", "1")}}, options);
   EXPECT_FALSE(result.passed);
   EXPECT_EQ(result.tests[0].outcome, TestOutcome::limit) << explain(result);
+}
+
+TEST(CallCheckTest, AWrongLastAnswerStaysOneHoweverTheProgramEnds) {
+  const auto result = check_python("import os, sys\nclass Out:\n    def write(self, text): pass\n    def flush(self): os._exit(3)\nsys.stdout = Out()\ndef f(x):\n    return x\n",
+                                   CallCheck{.entry_point = "f", .tests = {call("(1,)", "1"), call("(1,)", "2")}});
+  EXPECT_EQ(result.tests[0].outcome, TestOutcome::passed);
+  EXPECT_EQ(result.tests[1].outcome, TestOutcome::wrong) << explain(result);
+}
+
+TEST(ConversationTest, AQuestionThatHadToWaitIsSentInTheTimeOfItsOwnCall) {
+  using Clock = std::chrono::steady_clock;
+  const Program program{.source = "def f(text):\n    return len(text)\n"};
+  const auto later = Clock::now() + std::chrono::minutes(1);
+  detail::Conversation line(shared_sandbox(), *detail::driver_job(program, "f", {}), detail::max_message_bytes, {});
+  ASSERT_TRUE(detail::load(line, program, "solution", false, later));
+  for (const std::size_t size : {1u, 4u << 20}) {
+    Value none_named;
+    none_named.kind = Value::Kind::dict;
+    line.ask_ahead("call", {Value::of("f"), Value::tuple_of({Value::of(std::string(size, 'a'))}), none_named, Value::of(false)}, later);
+  }
+  // The first call has no time left when its answer comes.
+  auto answer = line.next_answer(Clock::time_point());
+  while (!answer && answer.error() == detail::Silence::late && Clock::now() < later) answer = line.next_answer(Clock::time_point());
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(to_text(answer->value), "1");
+  answer = line.next_answer(later);
+  ASSERT_TRUE(answer.has_value());
+  EXPECT_EQ(to_text(answer->value), "4194304");
 }
 
 TEST(CallCheckTest, NoTestsIsNoPass) {

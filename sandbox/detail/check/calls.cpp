@@ -179,14 +179,11 @@ void Judge::calls(const CallCheck& check) {
   }
   const std::optional<Silence> silence = caller.end();
   Verdict verdict = caller.finish(silence.has_value());
-  if (silence || !verdict.ok()) {
-    // Every answer was right, yet the program did not end as programs do: no pass.
-    TestResult& last = result.tests.back();
-    last.test = call_text(check.tests.back(), check.entry_point, options.max_text_bytes);
-    describe_end(last, verdict, silence);
-    if (last.outcome == TestOutcome::passed) last.outcome = TestOutcome::crashed;
-  }
-  account(verdict);
+  if (!silence && verdict.ok()) return account(verdict);
+  // The last answer was right, yet the program did not end as programs do: no pass. One that was wrong stays what it is.
+  const bool was_right = result.tests.back().outcome == TestOutcome::passed;
+  if (was_right) result.tests.back().test = call_text(check.tests.back(), check.entry_point, options.max_text_bytes);
+  ended_at(result.tests.size() - (was_right ? 1 : 0), verdict, silence);
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -30,8 +30,12 @@ Pipe make_pipe() {
   return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Questions without an answer take no more of a pipe than this; it holds 64 KiB, in pages.
-constexpr std::size_t ahead_bytes = 16 << 10;
+// Questions without an answer take no more of a pipe than this. It holds whole pages, not all of them full, and has only two of
+// them where its user has very many pipes.
+std::size_t surely_fits(const UniqueFd& pipe) {
+  constexpr int most = 16 << 10;
+  return static_cast<std::size_t>(std::clamp(::fcntl(pipe.get(), F_GETPIPE_SZ) / 4, 0, most));
+}
 
 int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
@@ -47,6 +51,7 @@ struct Conversation::State {
   MessageReader reader;
   Pipe questions = make_pipe();  // its read end stays open here until the run has ended, so that no write raises SIGPIPE
   Pipe answers = make_pipe();
+  const std::size_t ahead_bytes = surely_fits(questions.write);
   struct Asked {
     std::string nonce;
     std::size_t bytes;
@@ -125,7 +130,7 @@ tl::expected<Answer, Silence> Conversation::ask(const char* kind, std::vector<Va
 bool Conversation::owes_answers() const { return !state_->asked.empty(); }
 
 bool Conversation::may_ask() const {
-  return state_->held.empty() && !state_->unsent && (state_->asked.empty() || state_->asked_bytes < ahead_bytes);
+  return state_->held.empty() && !state_->unsent && (state_->asked.empty() || state_->asked_bytes < state_->ahead_bytes);
 }
 
 void Conversation::ask_ahead(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
@@ -148,13 +153,14 @@ void Conversation::ask_ahead(const char* kind, std::vector<Value> parts, Clock::
 // The oldest question may be of any size: the driver has nothing else to do than to read it.
 void Conversation::send_held(Clock::time_point deadline) {
   State& state = *state_;
-  if (state.held.empty() || state.unsent || (state.asked.size() > 1 && state.asked_bytes > ahead_bytes)) return;
+  if (state.held.empty() || state.unsent || (state.asked.size() > 1 && state.asked_bytes > state.ahead_bytes)) return;
   if (!send(state.held, deadline)) state.unsent = Clock::now() >= deadline ? Silence::late : Silence::ended;
   state.held.clear();
 }
 
 tl::expected<Answer, Silence> Conversation::next_answer(Clock::time_point deadline) {
   State& state = *state_;
+  send_held(deadline);
   // Answers that were given before the pipe broke still count; the question that broke it has none.
   if (state.asked.size() <= 1 && state.unsent) return tl::unexpected(*state.unsent);
   if (state.asked.empty()) return tl::unexpected(Silence::garbled);
@@ -164,7 +170,8 @@ tl::expected<Answer, Silence> Conversation::next_answer(Clock::time_point deadli
   if (!answer || answer->nonce != state.asked.front().nonce) return tl::unexpected(Silence::garbled);
   state.asked_bytes -= state.asked.front().bytes;
   state.asked.pop_front();
-  send_held(deadline);
+  // What may have to wait for the driver is sent in the time of its own call.
+  if (state.asked_bytes <= state.ahead_bytes) send_held(deadline);
   return std::move(*answer);
 }
 

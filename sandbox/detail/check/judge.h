@@ -23,7 +23,8 @@ struct Judge {
 
   // Adds a run's use and verdict to the result.
   void account(const Verdict& verdict);
-  // Marks tests from `index` on: that one as `outcome`, the rest as not run.
+  // A run that came to no normal end: says so at the test `index`, where there is one, and in the result where it is the sandbox's
+  // doing; accounts for it.
   void ended_at(std::size_t index, Verdict verdict, std::optional<Silence> silence);
   std::string shown(const Value& value) const { return to_text(value, options.max_text_bytes); }
   std::string shown(std::string_view text) const;
