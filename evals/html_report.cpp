@@ -149,7 +149,7 @@ std::string groups(const Summary& summary) {
 std::string costs(const Summary& summary) {
   if (summary.completion_tokens == 0) return {};
   std::string out = "<h2>What it took</h2><div class=\"wide\"><table class=\"costs\"><tr><th></th><th>tokens written</th><th>tokens read</th><th>of them cached</th>"
-                    "<th>repairs</th><th>seconds in the sandbox</th><th>seconds</th></tr>";
+                    "<th>rounds after the first drafts</th><th>seconds in the sandbox</th><th>seconds</th></tr>";
   const auto row = [&](const char* name, const char* id, const Cost& cost) {
     out += std::string("<tr data-cost=\"") + id + "\"><td>" + name + "</td><td>" + decimal(cost.completion_tokens, 0) + "</td><td>" + decimal(cost.prompt_tokens, 0) +
            "</td><td>" + decimal(cost.cached_tokens, 0) + "</td><td>" + decimal(cost.rounds, 2) + "</td><td>" + decimal(cost.sandbox_seconds, 2) + "</td><td>" +

@@ -42,7 +42,7 @@ struct Record {
   Judgement judgement;
   bool has_visible = false;
   bool visible_passed = false;
-  bool repeat_due = false;  // a timeout that is still to be repeated alone
+  bool repeat_due = false;  // a timeout, of the program or of an attempt, that is still to be repeated alone
   bool repeated = false;    // judged again, alone
   std::string ended;        // how a session ended; empty for programs that were there
   std::vector<Attempt> attempts;

@@ -13,6 +13,18 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
+/// The judgements of a session's programs, by their source.
+using Judged = std::map<std::string, Judgement>;
+
+/// A verdict that a busy machine may have made.
+bool is_due(Outcome outcome) { return outcome == Outcome::time_limit || outcome == Outcome::not_judged; }
+bool is_due(const Attempt& attempt) { return !attempt.program.empty() && is_due(attempt.outcome); }
+
+void set_outcome(Attempt& attempt, Outcome outcome) {
+  attempt.outcome = outcome;
+  attempt.passed = outcome == Outcome::passed;
+}
+
 class Run {
  public:
   Run(const Benchmark& benchmark, Source& source, Judge& judge, const RunOptions& options, const OnRecord& on_record)
@@ -78,8 +90,12 @@ class Run {
     record.best = answer->best;
     record.ended = answer->ended;
     record.attempts = std::move(answer->attempts);
-    judge_attempts(record, answer->programs, stop);
-    record.judgement = judge_patiently(candidate.task, answer->program, stop);
+    Judged seen;
+    for (std::size_t i = 0; i < record.attempts.size() && i < answer->programs.size(); ++i) {
+      if (record.attempts[i].program.empty()) continue;
+      set_outcome(record.attempts[i], judge_once(seen, candidate.task, answer->programs[i], stop).outcome);
+    }
+    record.judgement = judge_once(seen, candidate.task, answer->program, stop);
     if (record.best) {
       const Attempt& best = record.attempts[*record.best];
       record.has_visible = best.visible_tests > 0;
@@ -88,21 +104,16 @@ class Run {
       record.has_visible = true;
       record.visible_passed = visible->passed();
     }
-    record.repeat_due = record.judgement.outcome == Outcome::time_limit || record.judgement.outcome == Outcome::not_judged;
+    record.repeat_due = is_due(record.judgement.outcome) ||
+                        std::any_of(record.attempts.begin(), record.attempts.end(), [](const Attempt& attempt) { return is_due(attempt); });
     record.wall_seconds = seconds_since(start);
     return record;
   }
 
-  /// Each different program of a session once.
-  void judge_attempts(Record& record, const std::vector<Program>& programs, const std::stop_token& stop) {
-    std::map<std::string, Outcome> seen;
-    for (std::size_t i = 0; i < record.attempts.size() && i < programs.size(); ++i) {
-      if (record.attempts[i].program.empty()) continue;
-      const auto [found, is_new] = seen.try_emplace(programs[i].source, Outcome::not_judged);
-      if (is_new) found->second = judge_patiently(record.index, programs[i], stop).outcome;
-      record.attempts[i].outcome = found->second;
-      record.attempts[i].passed = found->second == Outcome::passed;
-    }
+  const Judgement& judge_once(Judged& seen, std::size_t task, const Program& program, const std::stop_token& stop) {
+    const auto [found, is_new] = seen.try_emplace(program.source);
+    if (is_new) found->second = judge_patiently(task, program, stop);
+    return found->second;
   }
 
   /// A sandbox that failed is asked once more.
@@ -115,20 +126,21 @@ class Run {
   void repeat(std::size_t index, const std::stop_token& stop) {
     Record record = *records_[index];
     const Clock::time_point start = Clock::now();
-    const Outcome before = record.judgement.outcome;
-    record.judgement = judge_patiently(record.index, {record.program, record.closed}, stop);
+    const bool passed_before = record.judgement.passed();
+    Judged seen;
+    if (is_due(record.judgement.outcome)) record.judgement = judge_once(seen, record.index, {record.program, record.closed}, stop);
+    for (Attempt& attempt : record.attempts) {
+      if (!is_due(attempt)) continue;
+      const Program program = assemble_answer(benchmark_.tasks[record.index], attempt.program);
+      set_outcome(attempt, judge_once(seen, record.index, program, stop).outcome);
+    }
     if (stop.stop_requested()) return;
     record.repeat_due = false;
     record.repeated = true;
     record.wall_seconds += seconds_since(start);
-    for (Attempt& attempt : record.attempts) {
-      if (!record.best || attempt.program != record.attempts[*record.best].program || attempt.outcome != before) continue;
-      attempt.outcome = record.judgement.outcome;
-      attempt.passed = record.judgement.passed();
-    }
     const std::scoped_lock lock(mutex_);
     --progress_.to_repeat;
-    if (record.judgement.passed()) ++progress_.passed;
+    if (record.judgement.passed() && !passed_before) ++progress_.passed;
     records_[index] = std::move(record);
     progress_.seconds = seconds_since(start_);
     on_record_(*records_[index], progress_);
@@ -146,7 +158,6 @@ class Run {
     ++progress_.done;
     if (record.repeat_due) ++progress_.to_repeat;
     if (record.judgement.passed()) ++progress_.passed;
-    progress_.sandbox_seconds += std::chrono::duration<double>(record.judgement.wall).count();
     for (const Attempt& attempt : record.attempts) {
       progress_.prompt_tokens += attempt.prompt_tokens;
       progress_.cached_tokens += attempt.cached_tokens;

@@ -24,11 +24,10 @@ struct Progress {
   std::size_t total = 0;
   std::size_t passed = 0;
   std::size_t resumed = 0;       // of done, from an earlier run
-  std::size_t to_repeat = 0;     // timeouts that are still to be repeated alone
+  std::size_t to_repeat = 0;     // records with timeouts that are still to be repeated alone
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t completion_tokens = 0;
-  double sandbox_seconds = 0;
   double seconds = 0;
 };
 
@@ -42,8 +41,8 @@ struct RunResult {
   Progress progress;
 };
 
-/// Judges every candidate, `workers` at a time. A program that ran out of time, or that the sandbox failed to judge, is judged
-/// again at the end, alone on the machine as far as this run goes, and only that counts. Blocks.
+/// Judges every candidate, `workers` at a time; of a session each different program once. A program that ran out of time, or that
+/// the sandbox failed to judge, is judged again at the end, alone on the machine as far as this run goes, and only that counts. Blocks.
 [[nodiscard]] RunResult run(const Benchmark& benchmark, Source& source, Judge& judge, const RunOptions& options, const OnRecord& on_record,
                             std::stop_token stop);
 

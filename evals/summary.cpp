@@ -247,7 +247,7 @@ std::string to_text(const Summary& summary, const RunInfo& info) {
            percent(summary.prompt_tokens == 0 ? 0 : static_cast<double>(summary.cached_tokens) / static_cast<double>(summary.prompt_tokens)) + " cached\n";
     const auto line = [&out](const char* name, const Cost& cost) {
       out += name + number("%.0f tokens written, ", cost.completion_tokens) + number("%.0f read, ", cost.prompt_tokens) + number("%.0f of them cached, ", cost.cached_tokens) +
-             number("%.1f repairs, ", cost.rounds) + number("%.2f s in the sandbox, ", cost.sandbox_seconds) + number("%.1f s\n", cost.wall_seconds);
+             number("%.1f rounds after the first drafts, ", cost.rounds) + number("%.2f s in the sandbox, ", cost.sandbox_seconds) + number("%.1f s\n", cost.wall_seconds);
     };
     line("  a task        ", cost_of_one(summary, summary.tasks));
     if (summary.passed > 0) line("  a solved task ", cost_of_one(summary, summary.passed));

@@ -39,8 +39,8 @@ struct Summary {
   std::int64_t prompt_tokens = 0;
   std::int64_t cached_tokens = 0;
   std::int64_t completion_tokens = 0;
-  std::int64_t rounds = 0;                      // repair rounds of all sessions
-  double sandbox_seconds = 0;                   // wall time of jails: visible and hidden tests
+  std::int64_t rounds = 0;                      // of all sessions, after their first drafts
+  double sandbox_seconds = 0;                   // wall time of jails: attempts' visible tests, the final program's hidden ones
   double cpu_seconds = 0;
   double program_seconds = 0;                   // sum of the records' wall time
   double seconds = 0;                           // of the run; set by the caller

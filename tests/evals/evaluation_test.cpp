@@ -262,6 +262,32 @@ TEST(ModelRunTest, SessionsAreJudgedByTheHiddenTestsRoundByRound) {
   EXPECT_EQ(result.records[1].attempts[1].explanation.find("So:"), 0u);
 }
 
+TEST(ModelRunTest, AnAttemptThatRanOutOfTimeIsRepeatedAloneToo) {
+  Task task = python_task(Asserts{"", {"assert add(-1, 5) == 4"}});
+  task.statement = "Write `add(a, b)`.";
+  task.visible_asserts = {"assert add(1, 2) == 3"};
+  const Benchmark benchmark = benchmark_of({task});
+  const auto generator = agent::make_scripted_generator({{.text = "```python\ndef add(a, b):\n    while a < 0: pass\n    return 4\n```"},
+                                                         {.text = "```python\ndef add(a, b):\n    return a + b\n```"}});
+  const auto checker = agent::make_sandbox_checker(shared_sandbox());
+  ModelSourceOptions options;
+  options.loop.task.rounds = 2;
+  const auto source = make_model_source(benchmark, {0}, {.model = generator.get(), .checker = checker.get()}, options);
+  Judge judge(shared_sandbox(), benchmark, {.cpu_seconds = 0.3});
+  std::vector<bool> repeat_due;
+  const RunResult result = run(benchmark, *source, judge, {.workers = 1}, [&](const Record& record, const Progress&) { repeat_due.push_back(record.repeat_due); }, {});
+  ASSERT_TRUE(result.complete) << result.error;
+  EXPECT_EQ(repeat_due, (std::vector<bool>{true, false}));
+  ASSERT_EQ(result.records.size(), 1U);
+  const Record& record = result.records.front();
+  EXPECT_TRUE(record.repeated && record.judgement.passed());
+  EXPECT_EQ(result.progress.passed, 1U);
+  EXPECT_EQ(result.progress.to_repeat, 0U);
+  ASSERT_EQ(record.attempts.size(), 2U);
+  EXPECT_EQ(record.attempts[0].outcome, Outcome::time_limit);
+  EXPECT_TRUE(record.attempts[1].passed);
+}
+
 TEST(ModelRunTest, AllSessionsTogetherKeepToTheRunsBudget) {
   Task task = python_task(tests_of_kind("asserts"));
   task.statement = "Write `add(a, b)`.";
