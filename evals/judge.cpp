@@ -8,6 +8,7 @@
 #include "evals/datasets/formats.h"
 #include "evals/detail/bash_calls.h"
 #include "evals/detail/contest_output.h"
+#include "evals/detail/plus_oracle.h"
 #include "evals/detail/task_checks.h"
 #include "sandbox/check.h"
 
@@ -86,6 +87,17 @@ Judgement judgement_of(const CheckResult& result) {
   out.got = failure->got;
   out.message = failure->message;
   return out;
+}
+
+/// Where a check calls a wrapper of the program's function, or expects a value with what its comparison needs around it: the
+/// failure in the task's own words. `check` stops at its first failure; `wanted` is the value's place in what is expected.
+Judgement in_own_words(Judgement judgement, const Task& task, const sandbox::CallCheck& check, std::size_t wanted, std::size_t max_text_bytes) {
+  if (judgement.failed_test.starts_with(check.entry_point + '(')) judgement.failed_test.replace(0, check.entry_point.size(), task.entry_point);
+  const auto failed = static_cast<std::size_t>(judgement.tests_passed);
+  if (judgement.expected.empty() || failed >= check.tests.size()) return judgement;
+  const auto& expected = std::get<sandbox::Value>(check.tests[failed].expected);
+  if (wanted < expected.items.size()) judgement.expected = to_text(expected.items[wanted], max_text_bytes);
+  return judgement;
 }
 
 /// Base and plus tests as one: "plus" passes only with both.
@@ -185,11 +197,14 @@ class Judge::Impl {
     std::string source = program.source;
     (void)detail::differential_entry_point(task, {tests.oracle, false, prepared.checks->digests}, source);
     const sandbox::Program runnable = sandbox_program(task, std::move(source));
-    const Judgement base = judgement_of(sandbox::check(sandbox_, runnable, prepared.checks->base, options, stop));
+    const auto judge_calls = [&](const sandbox::CallCheck& check) {
+      return in_own_words(judgement_of(sandbox::check(sandbox_, runnable, check, options, stop)), task, check, detail::kPackedValue, options.max_text_bytes);
+    };
+    const Judgement base = judge_calls(prepared.checks->base);
     Judgement plus;
     plus.tests = static_cast<int>(prepared.checks->plus.tests.size());
     if (prepared.checks->plus.tests.empty()) plus.outcome = Outcome::passed, plus.level = base.level;
-    if (base.passed() && !prepared.checks->plus.tests.empty()) plus = judgement_of(sandbox::check(sandbox_, runnable, prepared.checks->plus, options, stop));
+    if (base.passed() && !prepared.checks->plus.tests.empty()) plus = judge_calls(prepared.checks->plus);
     return joined(base, plus);
   }
 
@@ -289,7 +304,8 @@ class Judge::Impl {
     options.call_wall = milliseconds(options_.cpu_seconds.value_or(task.cpu_seconds) * 1.5);
     options.limits.cpu = (options.limits.cpu + std::chrono::seconds(1)) * static_cast<std::int64_t>(tests.calls.size());
     options.limits.wall = options.limits.cpu * 3;
-    return judgement_of(sandbox::check(sandbox_, sandbox_program(task, std::move(source)), check, options, stop));
+    const auto result = sandbox::check(sandbox_, sandbox_program(task, std::move(source)), check, options, stop);
+    return in_own_words(judgement_of(result), task, check, 0, options.max_text_bytes);
   }
 
   sandbox::Sandbox& sandbox_;

@@ -142,7 +142,7 @@ Value pack(Expectation expectation) {
 bool accepts_packed(Oracle oracle, const Value& got, const Value& packed) {
   // The judge shows expected values by comparing too; anything else than a packed expectation is never equal.
   if (packed.kind != Kind::tuple || packed.items.size() != 3) return false;
-  return accepts(oracle, got, {packed.items[0], packed.items[1], packed.items[2].real});
+  return accepts(oracle, got, {packed.items[0], packed.items[kPackedValue], packed.items[2].real});
 }
 
 }  // namespace fixpoint::evals::detail

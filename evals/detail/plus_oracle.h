@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <vector>
 
@@ -21,8 +22,10 @@ struct Expectation {
 
 [[nodiscard]] bool accepts(Oracle oracle, const sandbox::Value& got, const Expectation& expectation);
 
-/// An expectation as one value, as it travels through sandbox::CallTest, and back.
+/// An expectation as one value, as it travels through sandbox::CallTest, and back; there the canonical solution's output is the
+/// item kPackedValue.
 [[nodiscard]] sandbox::Value pack(Expectation expectation);
+inline constexpr std::size_t kPackedValue = 1;
 [[nodiscard]] bool accepts_packed(Oracle oracle, const sandbox::Value& got, const sandbox::Value& packed);
 
 }  // namespace fixpoint::evals::detail

@@ -7,6 +7,8 @@
 
 #include "agent/sandbox_checker.h"
 #include "agent/scripted_generator.h"
+#include "evals/detail/plus_oracle.h"
+#include "evals/detail/task_checks.h"
 #include "evals/judge.h"
 #include "evals/model_source.h"
 #include "evals/runner.h"
@@ -110,6 +112,20 @@ TEST(JudgeTest, BaseAndPlusTestsAreJudgedApart) {
   EXPECT_TRUE(judge_one(task, task.reference).passed());
 }
 
+TEST(JudgeTest, AFailureNamesTheProgramsFunctionAndTheValueThatWasWanted) {
+  const auto expect_failure = [](const Judgement& judgement, const std::string& test, const std::string& expected) {
+    EXPECT_EQ(judgement.failed_test, test);
+    EXPECT_EQ(judgement.expected, expected);
+    EXPECT_EQ(judgement.got, "6");
+  };
+  const std::string wrong = "def add(a, b): return 6 if a < 0 else a + b";
+  expect_failure(judge_one(python_task(tests_of_kind("differential")), wrong), "add(-1, 5)", "4");
+  expect_failure(judge_one(python_task(tests_of_kind("calls")), wrong), "add(-1, 5)", "4");
+  // Outputs that travel as hashes come through a wrapper.
+  const Task long_texts = python_task(Differential{.base = {numbers({70000, 3}), numbers({2, 3})}, .plus = {}}, "def add(a, b): return 'x' * a + str(b)");
+  expect_failure(judge_one(long_texts, "def add(a, b): return 'x' * a + str(b) if a > 2 else 6"), "add(2, 3)", "'xx3'");
+}
+
 TEST(JudgeTest, AReferenceThatFailsIsNotTheProgramsFault) {
   const Task task = python_task(tests_of_kind("differential"), "def add(a, b): raise ValueError('no')");
   const Judgement judgement = judge_one(task, "def add(a, b): return a + b");
@@ -152,6 +168,17 @@ TEST(JudgeTest, LongTextsAreComparedByTheirHashAndOthersAsTheyAre) {
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return 'x' * a + '4'", true}).passed());
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return ('x' * a + '3').encode()", true}).passed());
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return 'x' * a + '3' if a > 2 else 'xx4'", true}).passed());
+
+  const auto checks_of = [&](const Differential& tests) { return detail::differential_checks(shared_sandbox(), task, tests, {}, {}); };
+  const auto hashed = checks_of(std::get<Differential>(task.hidden));
+  ASSERT_TRUE(hashed) << hashed.error();
+  EXPECT_EQ(hashed->digests, detail::Digests::texts);
+  const auto output = [](const sandbox::CallCheck& check) { return to_text(std::get<Value>(check.tests.at(0).expected).items.at(detail::kPackedValue)); };
+  EXPECT_TRUE(output(hashed->base).starts_with("('sha256', '")) << output(hashed->base);
+  EXPECT_EQ(output(hashed->plus), "'xx3'");
+  const auto plain = checks_of({.base = {numbers({2, 3})}, .plus = {}});
+  ASSERT_TRUE(plain) << plain.error();
+  EXPECT_EQ(plain->digests, detail::Digests::none);
 }
 
 TEST(JudgeTest, SetsKeepTheOrderOfALiteral) {
