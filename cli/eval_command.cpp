@@ -117,7 +117,7 @@ class ProgressLine {
   double last_ = -100;
 };
 
-/// A stop token that SIGINT and SIGTERM request.
+/// A stop token that SIGINT, SIGTERM and request_stop() request.
 class StopOnInterrupt {
  public:
   StopOnInterrupt()
@@ -126,6 +126,7 @@ class StopOnInterrupt {
           if (InterruptFlag::raised()) source_.request_stop();
         }) {}
   [[nodiscard]] std::stop_token token() const { return source_.get_token(); }
+  void request_stop() { source_.request_stop(); }
 
  private:
   InterruptFlag flag_;
@@ -223,7 +224,7 @@ int evaluate(const EvalOptions& options) {
   evals::StoredRun stored;
   auto log = open_log(folder / "results.jsonl", options.resume, info, stored);
   if (!log) return fail(log.error());
-  const StopOnInterrupt interrupt;
+  StopOnInterrupt interrupt;
   const std::stop_token stop = interrupt.token();
   if (const int failed = report_self_check(evals::self_check(*sandbox, *benchmark, stop), options.quiet); failed != kSuccess) return failed;
 
@@ -236,6 +237,7 @@ int evaluate(const EvalOptions& options) {
     return evals::run(*benchmark, source, judge, {.workers = options.workers, .done = std::move(stored.records)},
                       [&](const evals::Record& record, const evals::Progress& progress) {
                         written = log->append(record) && written;
+                        if (!written) interrupt.request_stop();  // what is not written has to be judged again
                         line.show(progress);
                       },
                       stop);

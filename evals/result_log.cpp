@@ -109,7 +109,13 @@ ResultLog::~ResultLog() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-bool ResultLog::append(const Record& record) { return write_all(fd_, to_json_line(record) + "\n"); }
+bool ResultLog::append(const Record& record) {
+  const off_t before = ::lseek(fd_, 0, SEEK_END);
+  if (write_all(fd_, to_json_line(record) + "\n")) return true;
+  // Half a line would spoil the next one.
+  if (before >= 0) (void)!::ftruncate(fd_, before);
+  return false;
+}
 
 tl::expected<void, std::string> write_whole(const std::filesystem::path& file, std::string_view content) {
   const std::filesystem::path temporary = file.string() + ".new";

@@ -37,7 +37,7 @@ class ResultLog {
   ResultLog& operator=(ResultLog&&) = delete;
   ~ResultLog();
 
-  /// False where it could not be written (a full disk).
+  /// False where it could not be written (a full disk); nothing of it is in the file then.
   [[nodiscard]] bool append(const Record& record);
 
  private:

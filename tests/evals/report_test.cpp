@@ -1,5 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include <filesystem>
 #include <fstream>
@@ -112,6 +114,30 @@ TEST_F(ReportTest, AHalfLineIsCutOffAndTheRunGoesOn) {
   ASSERT_TRUE(run) << run.error();
   EXPECT_EQ(run->records.size(), 2u);
   EXPECT_TRUE(run->records.contains(records[0].key));
+  EXPECT_TRUE(run->records.contains(records[2].key));
+}
+
+TEST_F(ReportTest, ARecordThatCouldNotBeWrittenSpoilsNoOther) {
+  const std::filesystem::path file = folder_ / "results.jsonl";
+  const std::vector<Record> records = some_records();
+  auto log = ResultLog::create(file, some_info());
+  ASSERT_TRUE(log) << log.error();
+  ASSERT_TRUE(log->append(records[0]));
+  // Room for ten bytes more, as on a full disk.
+  rlimit usual{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &usual), 0);
+  rlimit small = usual;
+  small.rlim_cur = std::filesystem::file_size(file) + 10;
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const bool written = log->append(records[1]);
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &usual), 0);
+  ::signal(SIGXFSZ, handler);
+  EXPECT_FALSE(written);
+  ASSERT_TRUE(log->append(records[2]));
+  const auto run = read_results(folder_);
+  ASSERT_TRUE(run) << run.error();
+  EXPECT_EQ(run->records.size(), 2u);
   EXPECT_TRUE(run->records.contains(records[2].key));
 }
 
