@@ -230,7 +230,10 @@ class Benchmark:
             inputs = [typed(number, inp) if mbpp else inp for inp in row[field]]
             key = (row["task_id"], field)
             if key not in self.expected:
-                self.expected[key] = forked(lambda: expected_outputs(entry, row["prompt"] + row["canonical_solution"], inputs), 120)
+                expected = forked(lambda: expected_outputs(entry, row["prompt"] + row["canonical_solution"], inputs), 120)
+                if not isinstance(expected, list):
+                    return "not judged: the canonical solution did not answer"
+                self.expected[key] = expected
             result = forked(lambda: judge_inputs(mbpp, entry, program, inputs, self.expected[key], row["atol"]), 60)
             if result != "passed":
                 return result
@@ -254,7 +257,8 @@ def main():
         numbers[sample["task_id"]] = number + 1
         work.append((sample["task_id"], number, sample))
     # By task, so that each one's expected outputs are computed in one process.
-    chunks = [work[i :: options.workers] for i in range(options.workers)]
+    turns = {task: turn for turn, task in enumerate(numbers)}
+    chunks = [[item for item in work if turns[item[0]] % options.workers == i] for i in range(options.workers)]
 
     def judged(chunk):
         return [(task, number, benchmark.judge(task, sample, options.timeout) or "failed: died") for task, number, sample in chunk]
