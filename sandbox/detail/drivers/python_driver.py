@@ -301,11 +301,12 @@ class Channel:
 
     def exactly(self, n):
         while len(self.ahead) < n:
-            part = self.read(QUESTIONS, max(n - len(self.ahead), 1 << 16))
+            part = self.read(QUESTIONS, min(max(n - len(self.ahead), 1 << 16), 1 << 20))
             if not part:
                 raise ProtocolEnd()
             self.ahead += part
-        data = bytes(self.ahead[:n])
+        with memoryview(self.ahead) as whole:
+            data = bytes(whole[:n])
         del self.ahead[:n]
         return data
 
