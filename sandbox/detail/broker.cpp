@@ -240,7 +240,7 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
   ForkFrame fork;
   fork.fault_step = static_cast<std::uint32_t>(injected_fault.step);
   fork.fault_kill = injected_fault.kill ? 1 : 0;
-  fork.token = static_cast<std::uint32_t>(cell.pid);
+  fork.init = static_cast<std::uint32_t>(cell.pid);
   fork.change_uid = host_.change_uid ? 1 : 0;
   fork.uid = host_.first_uid + 2 * cell.slot;
   fork.nested_user_namespace = host_.user_namespace ? 1 : 0;

@@ -31,10 +31,6 @@ namespace {
 /// A zygote that takes longer to fork is broken.
 constexpr int kForkTimeoutMs = 20'000;
 
-std::uint64_t microseconds(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
-}
-
 /// What a program used, besides what the cgroups say.
 struct Ended {
   std::uint64_t user_microseconds = 0;
@@ -289,7 +285,7 @@ void Cell::reap() {
     if (ended != program_) continue;
     rusage children{};
     ::getrusage(RUSAGE_CHILDREN, &children);
-    finish(status, {microseconds(children.ru_utime), microseconds(children.ru_stime),
+    finish(status, {microseconds_of(children.ru_utime), microseconds_of(children.ru_stime),
                     static_cast<std::uint64_t>(usage.ru_maxrss) * 1024});
   }
 }

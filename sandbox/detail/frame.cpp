@@ -140,7 +140,7 @@ void write(Writer& out, const TemplateFrame& frame) {
 void write(Writer& out, const ForkFrame& frame) {
   out.number(kFork);
   for (const std::uint32_t value :
-       {frame.token, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
+       {frame.init, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
         frame.notify, frame.judge, frame.wait_for_job, frame.processes, frame.fault_step, frame.fault_kill}) {
     out.number(value);
   }
@@ -227,7 +227,7 @@ TemplateFrame read_template(Reader& in) {
 ForkFrame read_fork(Reader& in) {
   ForkFrame frame;
   for (std::uint32_t* value :
-       {&frame.token, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
+       {&frame.init, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
         &frame.landlock_version, &frame.notify, &frame.judge, &frame.wait_for_job,
         &frame.processes, &frame.fault_step, &frame.fault_kill}) {
     *value = in.number("fork");

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/time.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -47,7 +49,7 @@ struct TemplateFrame {
 /// To a zygote: fork a program into a run. Descriptors beside it: the init's pidfd, the link to the init, stdin, stdout,
 /// stderr, questions and answers where `judge` says so, then cgroup.procs files.
 struct ForkFrame {
-  std::uint32_t token = 0;  ///< the init's pid, returned in reports
+  std::uint32_t init = 0;  ///< its pid, returned in reports
   std::uint32_t change_uid = 0;
   std::uint32_t uid = 0;
   std::uint32_t nested_user_namespace = 0;
@@ -145,5 +147,10 @@ struct Report {
 };
 
 [[nodiscard]] tl::expected<Report, FrameError> parse_report(std::span<const std::byte> bytes);
+
+/// Of a process's usage, as reports have it.
+inline std::uint64_t microseconds_of(const timeval& time) {
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
+}
 
 }  // namespace fixpoint::sandbox::detail

@@ -22,10 +22,6 @@ namespace {
 constexpr std::uint32_t kForksPerZygote = 1000;
 constexpr int kMaxFailures = 3;
 
-std::uint64_t microseconds(const timeval& time) {
-  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000 + static_cast<std::uint64_t>(time.tv_usec);
-}
-
 }  // namespace
 
 pid_t Zygotes::take(const TemplateFrame& root, int mounts, const PolicyFrame& filter, bool user_namespace) {
@@ -127,8 +123,8 @@ std::optional<Zygotes::ProgramEnd> Zygotes::program_ended(pid_t pid, int status,
   report.kind = Report::Kind::child_ended;
   report.values[0] = static_cast<std::uint64_t>(pid);
   report.values[1] = static_cast<std::uint64_t>(static_cast<std::uint32_t>(status));
-  report.values[2] = microseconds(usage.ru_utime);
-  report.values[3] = microseconds(usage.ru_stime);
+  report.values[2] = microseconds_of(usage.ru_utime);
+  report.values[3] = microseconds_of(usage.ru_stime);
   report.values[4] = static_cast<std::uint64_t>(usage.ru_maxrss) * 1024;
   if (const auto program = programs_.extract(pid)) return ProgramEnd{program.mapped(), report};
   if (somebody_waits()) early_[pid] = report;

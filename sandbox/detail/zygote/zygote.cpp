@@ -160,7 +160,7 @@ int fixpoint_zygote_fork() {
 /// In the parent, after the fork; `pid` is not positive where it failed.
 void fixpoint_zygote_forked(int pid) {
   zygote().descriptors.clear();
-  send_report(Report::Kind::forked, {zygote().request.token, static_cast<std::uint64_t>(std::max(pid, 0))});
+  send_report(Report::Kind::forked, {zygote().request.init, static_cast<std::uint64_t>(std::max(pid, 0))});
 }
 
 /// While the trial still has its copies of the pages that it wrote to.
