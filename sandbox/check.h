@@ -81,7 +81,7 @@ using Check = std::variant<PrintedCheck, CallCheck, TextCheck>;
 
 struct CheckOptions {
   Limits limits = {};  // of each jail: each printed test, or all calls together
-  std::chrono::milliseconds call_wall{10'000};  // one call or one test may take this long
+  std::chrono::milliseconds call_wall{10'000};  // one call or one test may take this long: from one answer to the next
   bool stop_at_first_failure = false;
   std::size_t max_text_bytes = 2000;  // of each text in a result
 };
