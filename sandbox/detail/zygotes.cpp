@@ -74,12 +74,14 @@ std::vector<std::pair<pid_t, int>> Zygotes::sockets() const {
 
 /// Its root has no /proc.
 void Zygotes::show_memory(pid_t pid, const Zygote& zygote, pid_t trial) {
-  const UniqueFd maps(::open(("/proc/" + std::to_string(pid) + "/maps").c_str(), O_RDONLY | O_CLOEXEC));
-  const UniqueFd pages(::open(("/proc/" + std::to_string(trial) + "/pagemap").c_str(), O_RDONLY | O_CLOEXEC));
-  if (!maps.valid() || !pages.valid()) return;
+  const auto open = [](pid_t process, const char* file) {
+    return UniqueFd(::open(("/proc/" + std::to_string(process) + file).c_str(), O_RDONLY | O_CLOEXEC));
+  };
+  const UniqueFd maps = open(pid, "/maps"), pages = open(pid, "/pagemap"), trial_pages = open(trial, "/pagemap");
+  if (!maps.valid() || !pages.valid() || !trial_pages.valid()) return;
   Report report;
   report.kind = Report::Kind::memory;
-  const int descriptors[] = {maps.get(), pages.get()};
+  const int descriptors[] = {maps.get(), pages.get(), trial_pages.get()};
   (void)send_message(zygote.socket.get(), std::as_bytes(std::span(&report, 1)), descriptors);
 }
 

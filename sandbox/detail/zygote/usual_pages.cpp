@@ -49,9 +49,9 @@ void advise(const std::vector<PageRun>& runs, int advice) {
 
 }  // namespace
 
-UsualPages usual_pages(int maps, int pages) {
+UsualPages usual_pages(const PageFiles& files) {
   UsualPages usual;
-  const std::string text = read_all(maps);
+  const std::string text = read_all(files.maps.get());
   std::string_view rest = text;
   while (!rest.empty()) {
     // "begin-end rw-p offset device inode path"
@@ -62,8 +62,9 @@ UsualPages usual_pages(int maps, int pages) {
     if (*after != '-') continue;
     const std::uintptr_t end = std::strtoull(after + 1, &after, 16);
     const std::string_view kind(after);
-    if (kind.starts_with(" rw-p")) append_pages(pages, begin, end, kPresent | kExclusive, usual.written);
-    if ((kind.starts_with(" r-xp") || kind.starts_with(" r--p")) && kind.find('/') != kind.npos) append_pages(pages, begin, end, kPresent, usual.read);
+    if (kind.starts_with(" rw-p")) append_pages(files.trial.get(), begin, end, kPresent | kExclusive, usual.written);
+    const bool of_file = (kind.starts_with(" r-xp") || kind.starts_with(" r--p")) && kind.find('/') != kind.npos;
+    if (of_file) append_pages(files.pages.get(), begin, end, kPresent, usual.read);
   }
   return usual;
 }

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sandbox/detail/unique_fd.h"
+
 namespace fixpoint::sandbox::detail {
 
 /// Neighbouring pages of this process.
@@ -18,10 +20,17 @@ struct UsualPages {
   std::vector<PageRun> read;     ///< of files: a child has none of them mapped at first
 };
 
-/// From `maps`, this process's /proc/PID/maps, and `pages`, the pagemap of a child that did what programs do: whatever else this
-/// process has forked shares pages with it, but not with that child. `written` are the writable private pages that the child has
-/// for itself; `read` are the pages of programs and libraries that it has mapped. Empty where they cannot be read.
-[[nodiscard]] UsualPages usual_pages(int maps, int pages);
+/// What shows a process's pages.
+struct PageFiles {
+  UniqueFd maps;   ///< /proc/PID/maps of this process
+  UniqueFd pages;  ///< its pagemap
+  UniqueFd trial;  ///< the pagemap of a child that did what programs do
+};
+
+/// `written` are the writable private pages that the child has for itself (in this process's own pagemap those would be missing that
+/// it shares with other children); `read` are the pages of programs and libraries that this process has mapped. Empty where the
+/// files cannot be read.
+[[nodiscard]] UsualPages usual_pages(const PageFiles& files);
 
 /// Gives this process its own copy of each written page and maps each read one; what the kernel cannot do is left for later
 /// faults.

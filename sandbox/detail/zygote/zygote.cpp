@@ -34,8 +34,7 @@ struct Zygote {
   std::vector<std::uint64_t> filter;
   ForkFrame request;
   std::vector<UniqueFd> descriptors;
-  UniqueFd maps;   ///< our own
-  UniqueFd pages;  ///< the trial's
+  PageFiles memory;  ///< ours and the trial's
   UsualPages usual;  ///< what a program touches
 };
 
@@ -124,9 +123,9 @@ int fixpoint_zygote_receive() {
     std::optional<Message> message = receive_message(kControl, true);
     if (!message) return 0;
     const auto report = parse_report(message->bytes);
-    if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 2) {
-      zygote().maps = std::move(message->descriptors[0]);
-      zygote().pages = std::move(message->descriptors[1]);
+    if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 3) {
+      auto& files = message->descriptors;
+      zygote().memory = {std::move(files[0]), std::move(files[1]), std::move(files[2])};
       return 2;
     }
     if (!unfold_frame(*message)) return 0;
@@ -165,9 +164,8 @@ void fixpoint_zygote_forked(int pid) {
 
 /// While the trial still has its copies of the pages that it wrote to.
 void fixpoint_zygote_learn() {
-  zygote().usual = usual_pages(zygote().maps.get(), zygote().pages.get());
-  zygote().maps.reset();
-  zygote().pages.reset();
+  zygote().usual = usual_pages(zygote().memory);
+  zygote().memory = {};
 }
 
 /// In the child: 0 when it is confined and may run the program; anything else must end it.
