@@ -27,9 +27,9 @@ struct PageFiles {
   UniqueFd trial;  ///< the pagemap of a child that did what programs do
 };
 
-/// `written` are the writable private pages that the child has for itself (in this process's own pagemap those would be missing that
-/// it shares with other children); `read` are the pages of programs and libraries that this process has mapped. Empty where the
-/// files cannot be read.
+/// `written` are the writable private pages that the child has for itself (this process's own pagemap lacks those that it shares
+/// with other children); `read` are the pages of programs and libraries that this process has mapped. Empty where the files cannot
+/// be read.
 [[nodiscard]] UsualPages usual_pages(const PageFiles& files);
 
 /// Gives this process its own copy of each written page and maps each read one; what the kernel cannot do is left for later
