@@ -120,8 +120,8 @@ void Model::reserve(std::int64_t tokens, std::int64_t logit_rows) {
   const auto floats = [&](std::int64_t rows, std::int64_t cols) {
     return backend_->allocate(static_cast<std::size_t>(rows * cols) * sizeof(float));
   };
+  // The sizes last: where an allocation throws, the next step tries again.
   if (tokens > scratch_.tokens) {
-    scratch_.tokens = tokens;
     scratch_.residual = floats(tokens, c.hidden);
     scratch_.normed = floats(tokens, c.hidden);
     scratch_.delta = floats(tokens, c.hidden);
@@ -129,13 +129,14 @@ void Model::reserve(std::int64_t tokens, std::int64_t logit_rows) {
     scratch_.attn = floats(tokens, c.num_heads * c.head_dim);
     scratch_.gate_up = floats(tokens, 2 * c.ffn);
     scratch_.act = floats(tokens, c.ffn);
+    scratch_.tokens = tokens;
   }
   if (logit_rows > scratch_.logit_rows) {
-    scratch_.logit_rows = logit_rows;
     scratch_.picked_residual = floats(logit_rows, c.hidden);
     scratch_.picked_attn = floats(logit_rows, c.num_heads * c.head_dim);
     scratch_.logits = floats(logit_rows, c.vocab_size);
     scratch_.host_logits = backend_->allocate_host(scratch_.logits.bytes());
+    scratch_.logit_rows = logit_rows;
   }
 }
 

@@ -174,7 +174,7 @@ class CudaBackend final : public Backend {
     in.num_combine = plan.num_combine;
     in.prefill = plan.prefill;
     in.num_prefill = plan.num_prefill;
-    if (partials_.reserve(partial_floats(plan.slots, in.heads, in.kv) * sizeof(float))) ++memory_moves_;
+    partials_.reserve(partial_floats(plan.slots, in.heads, in.kv) * sizeof(float));
     in.partials = partials_.as<float>();
     queue_attention(in, tokens.few * std::min(group, kMaxTileRows), stream_.get());
     queue_prefill_attention(in, stream_.get());
@@ -276,7 +276,7 @@ class CudaBackend final : public Backend {
     }
   }
 
-  [[nodiscard]] int moves() const { return memory_moves_ + products_.moves(); }
+  [[nodiscard]] int moves() const { return memory_moves_ + products_.moves() + partials_.moves() + device_inv_freq_.moves(); }
 
   Recording& find_recording(const StepBucket& bucket) {
     // A recording holds addresses: where one may have changed, it is void.
@@ -296,9 +296,10 @@ class CudaBackend final : public Backend {
 
   const float* frequencies(const Rope& rope) {
     if (rope.inv_freq != inv_freq_) {
-      inv_freq_ = rope.inv_freq;
       stream_.synchronize();  // nobody may be reading the old ones
-      if (device_inv_freq_.reserve(inv_freq_.size() * sizeof(float))) ++memory_moves_;
+      inv_freq_.clear();      // nor take what is there for the old ones, should there be no room for the new ones
+      device_inv_freq_.reserve(rope.inv_freq.size() * sizeof(float));
+      inv_freq_ = rope.inv_freq;
       check(cudaMemcpyAsync(device_inv_freq_.data(), inv_freq_.data(), inv_freq_.size() * sizeof(float), cudaMemcpyHostToDevice, stream_.get()),
             "cudaMemcpyAsync");
     }

@@ -22,15 +22,15 @@ void Event::record(const Stream& stream) { check(cudaEventRecord(event_.get(), s
 
 void Event::wait() { check(cudaEventSynchronize(event_.get()), "cudaEventSynchronize"); }
 
-bool DeviceMemory::reserve(std::size_t bytes) {
-  if (bytes <= bytes_ && memory_ != nullptr) return false;
+void DeviceMemory::reserve(std::size_t bytes) {
+  if (bytes <= bytes_ && memory_ != nullptr) return;
+  ++moves_;
   memory_.reset();  // first: there may not be room for both
   bytes_ = 0;
   void* memory = nullptr;
   check(cudaMalloc(&memory, bytes > 0 ? bytes : 1), "cudaMalloc");
   memory_.reset(static_cast<std::byte*>(memory));
   bytes_ = bytes;
-  return true;
 }
 
 PinnedMemory::PinnedMemory(std::size_t bytes) : bytes_(bytes) {

@@ -44,13 +44,15 @@ class Event {
   Owned<cudaEvent_t, &cudaEventDestroy> event_;
 };
 
-/// Memory on the device. Grows on request and then loses its contents; the address may change.
+/// Memory on the device. Grows on request and then loses its contents; the address may change. Where there is no room to grow,
+/// what it had is gone, too.
 class DeviceMemory {
  public:
   DeviceMemory() = default;
   explicit DeviceMemory(std::size_t bytes) { reserve(bytes); }
-  /// Returns whether the address changed.
-  bool reserve(std::size_t bytes);
+  void reserve(std::size_t bytes);
+  /// How often the address has changed.
+  [[nodiscard]] int moves() const { return moves_; }
   [[nodiscard]] std::byte* data() const { return memory_.get(); }
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   template <class T>
@@ -68,6 +70,7 @@ class DeviceMemory {
   };
   std::unique_ptr<std::byte, Free> memory_;
   std::size_t bytes_ = 0;
+  int moves_ = 0;
 };
 
 /// Page-locked memory of the host: copies from it do not wait.

@@ -22,7 +22,7 @@ void Products::multiply(const Rows& x, const DeviceWeight& w, const float* bias,
   const bool by_gemm = kind_ == CudaProducts::fastest && x.rows > kProductRows;
   if (by_gemm) {
     const std::int64_t cols = (x.cols + 7) / 8 * 8;
-    if (x_bf16_.reserve(static_cast<std::size_t>(x.rows * cols) * sizeof(std::uint16_t))) ++moves_;
+    x_bf16_.reserve(static_cast<std::size_t>(x.rows * cols) * sizeof(std::uint16_t));
     const auto needs_bf16 = [](const DeviceWeight::Part& part) { return part.type != DType::f32 && part.type != DType::f16; };
     if (std::ranges::any_of(w.parts(), needs_bf16)) queue_to_bf16(x, x_bf16_.as<std::uint16_t>(), cols, stream_.get());
   }
@@ -58,7 +58,7 @@ void Products::multiply_part(const Rows& x, const DeviceWeight::Part& part, cons
     return gemm().multiply(call);
   }
   const auto slice = static_cast<std::int32_t>(std::clamp<std::int64_t>(kUnpackedBytes / (cols * element), 1, part.view.rows));
-  if (unpacked_.reserve(static_cast<std::size_t>(slice * cols * element))) ++moves_;
+  unpacked_.reserve(static_cast<std::size_t>(slice * cols * element));
   for (std::int32_t first = 0; first < part.view.rows; first += slice) {
     const std::int32_t count = std::min(slice, part.view.rows - first);
     queue_dequantize(part.type, part.view, first, count, type, unpacked_.data(), cols, stream_.get());

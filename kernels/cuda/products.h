@@ -15,7 +15,7 @@ class Products {
   Products(const Stream& stream, CudaProducts kind) : stream_(stream), kind_(kind) {}
   void multiply(const Rows& x, const DeviceWeight& w, const float* bias, const Rows& out);
   /// Counts how often memory that a recorded graph may hold has moved.
-  [[nodiscard]] int moves() const { return moves_; }
+  [[nodiscard]] int moves() const { return x_bf16_.moves() + unpacked_.moves(); }
 
  private:
   void multiply_part(const Rows& x, const DeviceWeight::Part& part, const float* bias, const Rows& out);
@@ -25,7 +25,6 @@ class Products {
   const CudaProducts kind_;
   std::unique_ptr<Gemm> gemm_;  // made when first needed: the library takes a second to load
   DeviceMemory x_bf16_, unpacked_;
-  int moves_ = 0;
 };
 
 }  // namespace fixpoint::kernels::cuda

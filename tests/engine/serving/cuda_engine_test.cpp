@@ -1,10 +1,13 @@
 // The whole engine over the CUDA backend, on an emulated device.
 #include <gtest/gtest.h>
 
+#include <numeric>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "engine/language_model.h"
+#include "engine/model.h"
 #include "kernels/cuda_backend.h"
 #include "tests/cuda_emulation/emulated_stream.h"
 #include "tests/engine/models/random_model.h"
@@ -96,6 +99,52 @@ TEST_F(CudaMemoryTest, KeysAndValuesTakeWhatTheShareLeaves) {
   ASSERT_FALSE(too_little);
   EXPECT_NE(too_little.error().message().find("kv_memory"), std::string::npos) << too_little.error().message();
   cuda_emulation::set_device_bytes(4096 * kMegabyte);
+}
+
+/// Logits of the last `rows` of the tokens first.. + count - 1 of a sequence, whose context lies in one block.
+std::vector<float> forward(Model& model, std::int32_t first, std::int32_t count, std::int32_t rows) {
+  const std::vector<TokenId> tokens = testing::words(count, 1);
+  const std::vector<std::int32_t> q_indptr{0, count}, block_indptr{0, 1}, block_ids{2}, last_block_len{first + count};
+  std::vector<std::int32_t> positions(static_cast<std::size_t>(count)), wanted(static_cast<std::size_t>(rows));
+  std::iota(positions.begin(), positions.end(), first);
+  std::iota(wanted.begin(), wanted.end(), count - rows);
+  const auto logits = model.forward({tokens, {16, q_indptr, block_indptr, block_ids, last_block_len, positions}, wanted});
+  return {logits.begin(), logits.end()};
+}
+
+TEST_F(CudaMemoryTest, AStepThatFoundNoMemoryCanBeRepeated) {
+  const auto path = options({.arch = Architecture::llama}).path;
+  const auto load_model = [&] {
+    auto file = ModelFile::open(path);
+    auto model = Model::load(std::move(*file), kernels::make_cuda_backend());
+    (*model)->allocate_kv(4, 16, kernels::KvType::f16);
+    return std::move(*model);
+  };
+  const auto roomy = load_model();
+  const auto tight = load_model();
+  struct Step {
+    std::int32_t first, count, rows;
+  };
+  // Each needs more than the one before: all of a step's memory, more logits, what recorded steps of single tokens have.
+  for (const Step step : {Step{0, 4, 1}, Step{0, 4, 4}, Step{4, 1, 1}}) {
+    const std::vector<float> expected = forward(*roomy, step.first, step.count, step.rows);
+    const std::size_t before = cuda_emulation::allocated_bytes();
+    std::optional<std::vector<float>> actual;
+    int failed = 0;
+    for (std::size_t room = 0; room < std::size_t{1} << 20U && !actual; room += 1024) {
+      cuda_emulation::set_device_bytes(before + room);
+      try {
+        actual = forward(*tight, step.first, step.count, step.rows);
+      } catch (const std::exception& e) {
+        ++failed;
+        EXPECT_NE(std::string(e.what()).find("cudaErrorMemoryAllocation"), std::string::npos) << e.what();
+      }
+    }
+    cuda_emulation::set_device_bytes(std::size_t{4} << 30U);
+    ASSERT_TRUE(actual);
+    EXPECT_EQ(*actual, expected);
+    EXPECT_GE(failed, step.first == 0 && step.rows == 1 ? 8 : 1);
+  }
 }
 
 }  // namespace
