@@ -10,7 +10,8 @@ namespace fixpoint::engine {
 
 using kernels::KvType;
 
-/// Bytes of keys and values that one token of context takes over all layers, scales included.
+/// Bytes of keys and values that one token of context takes over all layers, scales included. From shapes alone, as all here:
+/// what a backend pads (blocks that are no multiple of 16 tokens, odd head dimensions) is in StepModel::kv_bytes_per_block only.
 [[nodiscard]] std::int64_t kv_bytes_per_token(const ModelConfig& config, KvType type);
 
 /// Contexts of `tokens` tokens that fit beside the weights; blocks are whole. 0 when the weights do not fit.

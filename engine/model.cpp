@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "engine/footprint.h"
 #include "kernels/quant.h"
 
 namespace fixpoint::engine {
@@ -95,18 +94,22 @@ std::int64_t Model::weight_bytes_per_step() const {
   return bytes;
 }
 
+kernels::KvShape Model::kv_shape(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) const {
+  return {.num_blocks = num_blocks,
+          .block_size = block_size,
+          .num_kv_heads = static_cast<std::int32_t>(config().num_kv_heads),
+          .head_dim = static_cast<std::int32_t>(config().head_dim),
+          .type = type};
+}
+
 std::size_t Model::kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const {
-  return static_cast<std::size_t>(kv_bytes_per_token(config(), type) * block_size);
+  return layers_.size() * backend_->kv_bytes(kv_shape(1, block_size, type));
 }
 
 void Model::allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) {
   for (auto& layer : layers_) {
     layer.kv = {};
-    layer.kv = backend_->allocate_kv({.num_blocks = num_blocks,
-                                      .block_size = block_size,
-                                      .num_kv_heads = static_cast<std::int32_t>(config().num_kv_heads),
-                                      .head_dim = static_cast<std::int32_t>(config().head_dim),
-                                      .type = type});
+    layer.kv = backend_->allocate_kv(kv_shape(num_blocks, block_size, type));
   }
 }
 

@@ -81,6 +81,7 @@ class Model final : public StepModel {
   [[nodiscard]] kernels::Buffer load_vector(std::span<const kernels::Tensor> parts);
   [[nodiscard]] std::unique_ptr<kernels::Weight> load_matrix(std::initializer_list<std::string> names);
   void load_layer(std::int64_t index);
+  [[nodiscard]] kernels::KvShape kv_shape(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) const;
   void reserve(std::int64_t tokens, std::int64_t logit_rows);
   void compute(const StepInput& step);
   void attend(Layer& layer, const StepInput& step);

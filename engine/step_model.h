@@ -26,7 +26,7 @@ class StepModel {
   [[nodiscard]] virtual std::int64_t vocab_size() const = 0;
   /// Longest sequence, prompt and output together.
   [[nodiscard]] virtual std::int64_t context_length() const = 0;
-  /// Bytes that one block of `block_size` tokens takes over all layers.
+  /// Bytes that one block of `block_size` tokens takes over all layers, as it is laid out: padding included.
   [[nodiscard]] virtual std::size_t kv_bytes_per_block(int block_size, kernels::KvType type) const = 0;
   /// Called once, before the first forward.
   virtual void allocate_kv(int num_blocks, int block_size, kernels::KvType type) = 0;

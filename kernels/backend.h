@@ -117,8 +117,11 @@ class Backend {
   /// Stacks host matrices of equal cols and makes a Weight of them. The host memory (usually a mapped file) must outlive
   /// the Weight: a backend that has nothing to repack reads it in place.
   [[nodiscard]] virtual std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) = 0;
-  /// Throws std::invalid_argument for a KV type that the backend does not store.
+  /// Every backend stores every type. Throws std::invalid_argument for a head_dim beyond the backend's limit.
   [[nodiscard]] virtual KvLayer allocate_kv(const KvShape& shape) = 0;
+  /// Bytes that a layer of this shape takes, the backend's padding included; proportional to the number of blocks.
+  /// allocate_kv takes no more but for whole pages.
+  [[nodiscard]] virtual std::size_t kv_bytes(const KvShape& shape) const = 0;
 
   /// out[i, :] = table[tokens[i], :]                                     out [n, cols]
   virtual void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) = 0;

@@ -136,8 +136,10 @@ class ReferenceBackend final : public Backend {
 
   KvLayer allocate_kv(const KvShape& shape) override {
     checks::kv_shape(shape);
-    const std::int64_t bytes = 2 * shape.num_blocks * KvRows{shape, nullptr}.block_size();
-    return {shape, allocate(static_cast<std::size_t>(bytes))};
+    return {shape, allocate(kv_bytes(shape))};
+  }
+  std::size_t kv_bytes(const KvShape& shape) const override {
+    return static_cast<std::size_t>(2 * shape.num_blocks * KvRows{shape, nullptr}.block_size());
   }
 
   void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) override {

@@ -54,7 +54,10 @@ class CpuBackend final : public Backend {
       throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(cpu::kLongestQuantisedHead));
     }
     // Zeroed: padding must not hold a NaN.
-    return {shape, cpu::allocate_huge(static_cast<std::size_t>(shape.num_blocks * KvLayout(shape).block_bytes()))};
+    return {shape, cpu::allocate_huge(kv_bytes(shape))};
+  }
+  std::size_t kv_bytes(const KvShape& shape) const override {
+    return static_cast<std::size_t>(shape.num_blocks * KvLayout(shape).block_bytes());
   }
 
   void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) override {

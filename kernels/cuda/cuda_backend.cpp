@@ -96,8 +96,9 @@ class CudaBackend final : public Backend {
   KvLayer allocate_kv(const KvShape& shape) override {
     checks::kv_shape(shape);
     if (shape.head_dim > kMaxHeadDim) throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(kMaxHeadDim));
-    return {shape, allocate(KvGeometry(shape, nullptr).bytes())};
+    return {shape, allocate(kv_bytes(shape))};
   }
+  std::size_t kv_bytes(const KvShape& shape) const override { return KvGeometry(shape, nullptr).bytes(); }
 
   void run_step(const StepArrays& arrays, const std::function<void()>& body) override {
     use_device();

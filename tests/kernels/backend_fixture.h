@@ -83,6 +83,17 @@ inline double worst_error(const Floats& actual, const Floats& expected) {
   return worst / (std::sqrt(square / static_cast<double>(expected.size())) + 1e-30);
 }
 
+/// Root mean square error of a round trip, relative to the values'.
+inline double relative_error(const Floats& values, const Floats& back) {
+  double error = 0.0;
+  double total = 0.0;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    error += std::pow(static_cast<double>(values[i]) - static_cast<double>(back[i]), 2);
+    total += std::pow(static_cast<double>(values[i]), 2);
+  }
+  return std::sqrt(error / total);
+}
+
 /// A backend that the suite runs over.
 struct BackendCase {
   std::string name;

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "kernels/half.h"
+#include "tests/kernels/backend_fixture.h"
 
 namespace fixpoint::kernels {
 namespace {
 
-// Root mean square error of a round trip, relative to the values'.
 double round_trip_error(DType type) {
   std::mt19937 rng(7);
   std::normal_distribution<float> normal(0.0F, 0.02F);
@@ -23,13 +23,7 @@ double round_trip_error(DType type) {
   quantize_row(type, values.data(), stored.data(), n);
   std::vector<float> back(values.size());
   dequantize_row(type, stored.data(), back.data(), n);
-  double error = 0.0;
-  double total = 0.0;
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    error += std::pow(static_cast<double>(values[i]) - static_cast<double>(back[i]), 2);
-    total += std::pow(static_cast<double>(values[i]), 2);
-  }
-  return std::sqrt(error / total);
+  return relative_error(values, back);
 }
 
 TEST(QuantTest, RoundTripErrorFitsTheTypesBits) {

@@ -20,6 +20,7 @@ class StagingBackend final : public Backend {
   void synchronize() override { device_->synchronize(); }
   std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) override { return device_->load_weight(parts); }
   KvLayer allocate_kv(const KvShape& shape) override { return device_->allocate_kv(shape); }
+  std::size_t kv_bytes(const KvShape& shape) const override { return device_->kv_bytes(shape); }
 
   void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tensor& out) override {
     Staged o(*this, out);

@@ -101,6 +101,19 @@ TEST_F(CudaMemoryTest, KeysAndValuesTakeWhatTheShareLeaves) {
   cuda_emulation::set_device_bytes(4096 * kMegabyte);
 }
 
+TEST_F(CudaMemoryTest, ABlockTakesTheBytesThatItIsCountedAs) {
+  auto file = ModelFile::open(options({.arch = Architecture::llama, .head_dim = 20}).path);
+  const auto model = Model::load(std::move(*file), kernels::make_cuda_backend());
+  for (const kernels::KvType type : kernels::kKvTypes) {
+    for (const std::int32_t block_size : {1, 16}) {
+      (*model)->allocate_kv(1, block_size, type);  // what was there is gone
+      const std::size_t one = cuda_emulation::allocated_bytes();
+      (*model)->allocate_kv(31, block_size, type);
+      EXPECT_EQ(cuda_emulation::allocated_bytes() - one, 30 * (*model)->kv_bytes_per_block(block_size, type)) << to_string(type);
+    }
+  }
+}
+
 /// Logits of the last `rows` of the tokens first.. + count - 1 of a sequence, whose context lies in one block.
 std::vector<float> forward(Model& model, std::int32_t first, std::int32_t count, std::int32_t rows) {
   const std::vector<TokenId> tokens = testing::words(count, 1);

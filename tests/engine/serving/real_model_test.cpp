@@ -55,8 +55,13 @@ class RealModelTest : public ::testing::TestWithParam<Case> {
     options.engine = engine;
     options.engine.kv_type = GetParam().kv;
     const auto& spec = GetParam().spec;
-    const auto per_token = 2 * spec.num_layers * spec.num_kv_heads * kernels::kv_row_bytes(GetParam().kv, spec.head_dim);
-    options.engine.kv_memory_bytes = static_cast<std::size_t>(tokens * per_token);
+    const std::size_t block = kernels::make_cpu_backend({.num_threads = 1})
+                                  ->kv_bytes({.num_blocks = 1,
+                                              .block_size = engine.block_size,
+                                              .num_kv_heads = static_cast<std::int32_t>(spec.num_kv_heads),
+                                              .head_dim = static_cast<std::int32_t>(spec.head_dim),
+                                              .type = GetParam().kv});
+    options.engine.kv_memory_bytes = static_cast<std::size_t>(tokens / engine.block_size * spec.num_layers) * block;
     auto model = LanguageModel::load(options);
     if (!model) throw std::runtime_error(model.error().message());
     return std::move(*model);
