@@ -4,9 +4,9 @@
 #include "kernels/cpu/row_kernels.h"
 #include "kernels/cpu/unroll.h"
 
-/// Attention of a few query rows over one split of the context: an online softmax in tiles of 64 positions that start at
-/// multiples of 64 in the sequence's blocks. A row goes through the same tiles with the same operations whichever rows,
-/// sequences or chunks share the call; what it may not see contributes exact zeros.
+/// Attention of a few query rows over one split of the context: an online softmax in tiles of four sub-tiles (64 positions
+/// where blocks are multiples of 16), counted from the sequence's start. A row goes through the same tiles with the same
+/// operations whichever rows, sequences or chunks share the call; what it may not see contributes exact zeros.
 namespace fixpoint::kernels::cpu {
 namespace {
 

@@ -11,8 +11,8 @@ namespace fixpoint::kernels::cpu {
 
 /// Causal attention over paged keys and values. Up to eight query rows that share a KV head and the blocks of a split go
 /// together, whichever sequences they belong to, so that keys and values are read once for all of them (see AttentionPlan).
-/// The context is reduced in splits of 256 positions whose results are combined in order; with few rows, splits run on
-/// several threads. A row's result is the same bits in all cases.
+/// The context is reduced in splits of 16 sub-tiles (256 positions where blocks are multiples of 16) whose results are combined
+/// in order; with few rows, splits run on several threads. A row's result is the same bits in all cases.
 class PagedAttention {
  public:
   PagedAttention(const KernelTable& table, ThreadTeam& team) : table_(table), team_(team) {}

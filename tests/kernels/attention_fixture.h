@@ -43,20 +43,6 @@ struct Sequence {
 /// Attention of whole sequences on a backend.
 class AttentionFixture : public BackendTest {
  protected:
-  /// The types of keys and values that the backend stores.
-  std::vector<KvType> types() {
-    std::vector<KvType> stored;
-    for (const KvType type : kKvTypes) {
-      try {
-        static_cast<void>(backend_->allocate_kv({1, 16, 1, 16, type}));
-        stored.push_back(type);
-      } catch (const std::invalid_argument&) {
-        EXPECT_TRUE(is_quantised(type)) << "every backend stores " << to_string(type);
-      }
-    }
-    return stored;
-  }
-
   Sequence sequence(Random& random, const Heads& h, std::int32_t length) {
     return {length, random.normal(length * h.query() * h.dim), random.normal(length * h.kv * h.dim),
             random.normal(length * h.kv * h.dim), {}};

@@ -29,7 +29,7 @@ class PrefillAttentionTest : public AttentionFixture {
 
 TEST_P(PrefillAttentionTest, MatchesTheReferenceForEveryHeadShapeAndType) {
   Random random(41);
-  for (const KvType type : types()) {
+  for (const KvType type : kKvTypes) {
     for (const std::int32_t dim : {20, 64, 80, 96, 128}) {
       for (const std::int32_t group : {1, 3, 4, 7, 12}) {
         if (slow() && (group + dim / 4) % 3 != 0) continue;
@@ -62,7 +62,7 @@ TEST_P(PrefillAttentionTest, ARowDoesNotDependOnTheTilesOfItsChunk) {
   std::vector<Sequence> one{sequence(random, h, 150)};
   one[0].blocks = shuffled_blocks(random, 10);
   const auto width = static_cast<std::int64_t>(h.query()) * h.dim;
-  for (const KvType type : types()) {
+  for (const KvType type : kKvTypes) {
     const KvShape shape{10, 16, h.kv, h.dim, type};
     KvLayer kv = backend_->allocate_kv(shape);
     const Floats whole = step(*backend_, kv, h, one, {{0, 150}});
