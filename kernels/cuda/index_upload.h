@@ -8,12 +8,15 @@
 
 namespace fixpoint::kernels::cuda {
 
-/// Brings small host arrays to the device without waiting: they are copied into page-locked memory first. A ring: where it is
-/// full, it waits for the stream and starts over, so what `put` returned is valid for the work queued before the next
-/// few megabytes.
+/// Brings host arrays to the device without waiting: they are copied into page-locked memory first. A ring: where it is full, it
+/// waits for the stream, starts over and grows if it must. What `put` returned is valid for the work that is queued before the
+/// next `put`; arrays that are used together need `reserve`.
 class IndexUpload {
  public:
   explicit IndexUpload(const Stream& stream);
+
+  /// Room for so many bytes in so many arrays: what is put next stays valid until they are used up.
+  void reserve(std::size_t bytes, std::size_t arrays);
 
   template <class T>
   [[nodiscard]] const T* put(std::span<const T> values) {

@@ -21,6 +21,16 @@ DevicePlan upload_plan(const AttentionPlan& plan, IndexUpload& upload) {
           .num_prefill = count(plan.prefill)};
 }
 
+// Arrays of a batch and of its plan.
+constexpr std::size_t kBatchArrays = 4 + 3;
+
+/// The most bytes that they have. A token has one place in the plan, whole, to be combined or for prefill; the parts of those
+/// that are combined are bounded.
+std::size_t batch_bytes(const PagedBatch& batch) {
+  return batch.block_indptr.size_bytes() + batch.block_ids.size_bytes() + 2 * batch.positions.size_bytes() +
+         (batch.positions.size() + kMaxSlots) * sizeof(AttentionTile);
+}
+
 }  // namespace
 
 void token_slots(const PagedBatch& batch, std::span<std::int32_t> slots) {
@@ -90,6 +100,7 @@ DevicePlan BucketArrays::plan() const {
 
 void CurrentStep::begin(const StepArrays& arrays) {
   arrays_ = arrays;
+  upload_.reserve(arrays.tokens.size_bytes() + arrays.rows.size_bytes() + batch_bytes(arrays.batch), 2 + kBatchArrays);
   tokens_ = upload_.put(arrays.tokens);
   rows_ = upload_.put(arrays.rows);
   batch_ = upload(arrays.batch);
@@ -131,7 +142,11 @@ const std::int32_t* CurrentStep::positions(std::span<const std::int32_t> host) {
   return active_ && same(host, arrays_.batch.positions) ? batch_.positions : upload_.put(host);
 }
 
-DeviceBatch CurrentStep::batch(const PagedBatch& host) { return is_current(host) ? batch_ : upload(host); }
+DeviceBatch CurrentStep::batch(const PagedBatch& host) {
+  if (is_current(host)) return batch_;
+  upload_.reserve(batch_bytes(host), kBatchArrays);
+  return upload(host);
+}
 
 DevicePlan CurrentStep::plan(const PagedBatch& host, const TileTokens& tokens) {
   const bool current = is_current(host);

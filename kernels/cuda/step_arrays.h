@@ -65,7 +65,7 @@ class BucketArrays {
 };
 
 /// The arrays of the step that is being computed, uploaded once for all its operations. Arrays of other calls (tests) are
-/// uploaded as they come.
+/// uploaded as they come, a plan's batch before the plan.
 class CurrentStep {
  public:
   explicit CurrentStep(IndexUpload& upload) : upload_(upload) {}

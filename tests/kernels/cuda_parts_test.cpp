@@ -137,5 +137,22 @@ TEST(IndexUploadTest, WhatWasPutStaysUntilItIsUsed) {
   }
 }
 
+TEST(IndexUploadTest, WhatRoomWasMadeForStaysTogether) {
+  constexpr std::int32_t kArrays = 3;
+  const Stream stream;
+  IndexUpload upload(stream);
+  for (const std::size_t count : {300001U, 250000U, 700001U, 3U, 700001U}) {  // the third is more than the ring holds
+    upload.reserve(kArrays * count * sizeof(std::int32_t), kArrays);
+    std::vector<const std::int32_t*> device;
+    for (std::int32_t i = 0; i < kArrays; ++i) device.push_back(upload.put<std::int32_t>(std::vector<std::int32_t>(count, i)));
+    for (std::int32_t i = 0; i < kArrays; ++i) {
+      std::vector<std::int32_t> back(count, -1);
+      check(cudaMemcpyAsync(back.data(), device[static_cast<std::size_t>(i)], count * 4, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync");
+      stream.synchronize();
+      EXPECT_EQ(back, std::vector<std::int32_t>(count, i)) << count;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace fixpoint::kernels::cuda

@@ -110,6 +110,23 @@ struct Growing {
       last_block_len.push_back(length - (blocks - 1) * kBlock);
       rows.push_back(q_indptr.back() - 1);
     }
+    return arrays();
+  }
+
+  /// The same step with `more` blocks at the end of each table, beyond what its tokens see.
+  StepArrays with_longer_tables(std::int32_t more) {
+    std::vector<std::int32_t> ids;
+    for (std::size_t s = 0; s < lengths.size(); ++s) {
+      ids.insert(ids.end(), block_ids.begin() + block_indptr[s], block_ids.begin() + block_indptr[s + 1]);
+      ids.insert(ids.end(), static_cast<std::size_t>(more), 1);
+    }
+    block_ids = std::move(ids);
+    for (std::size_t s = 0; s < block_indptr.size(); ++s) block_indptr[s] += static_cast<std::int32_t>(s) * more;
+    return arrays();
+  }
+
+ private:
+  [[nodiscard]] StepArrays arrays() const {
     return {tokens, {kBlock, q_indptr, block_indptr, block_ids, last_block_len, positions}, rows};
   }
 };
@@ -148,6 +165,23 @@ TEST_F(CudaStepTest, PromptsInAStepGiveTheBitsOfOperationsOnTheirOwn) {
       const StepArrays arrays = sequences.next(chunk, chunk);
       const Floats actual = stepped.step(arrays);
       ASSERT_TRUE(same_bits(actual.data(), plain.step(arrays).data(), static_cast<std::int64_t>(actual.size()))) << chunk << " tokens each";
+    }
+  }
+}
+
+// More block ids than the upload's ring has room for beside what else the step has, and then more than it holds.
+TEST_F(CudaStepTest, LongBlockTablesLeaveTheOtherArraysAlone) {
+  OneLayer stepped(make_cuda_backend({.graphs = false}));
+  OneLayer recorded(make_cuda_backend({.graphs = true}));
+  OneLayer plain(make_cuda_backend({.graphs = false}), false);
+  OneLayer brief(make_cuda_backend({.graphs = false}));
+  Growing sequences(3);
+  int step = 0;
+  for (const std::int32_t more : {0, 200'000, 250'000, 400'000, 10, 400'000}) {
+    const Floats expected = brief.step(sequences.next(1, step++));
+    const StepArrays arrays = sequences.with_longer_tables(more);
+    for (OneLayer* tested : {&stepped, &recorded, &plain}) {
+      ASSERT_TRUE(same_bits(tested->step(arrays).data(), expected.data(), static_cast<std::int64_t>(expected.size()))) << 3 * more << " blocks";
     }
   }
 }
