@@ -37,8 +37,8 @@ struct AttentionPlan {
   std::int32_t slots = 0;              ///< partial results needed
 
   /// `tokens_per_tile` tokens share the keys and values that a block reads. Sequences with few tokens in the step (decoding,
-  /// verification) are split over their contexts: only they would leave the device idle. Those with more go into tiles of
-  /// `prefill_tokens`, unless that is 0.
+  /// verification, a little that is new after a long cached prefix) are split over their contexts: they would leave the device
+  /// idle. Those with more than 64 go into tiles of `prefill_tokens`, unless that is 0.
   void build(const PagedBatch& batch, std::int32_t tokens_per_tile, std::int32_t prefill_tokens = 0);
 };
 

@@ -1,5 +1,7 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <numeric>
 #include <string>
 #include <vector>
 
@@ -31,10 +33,10 @@ TEST(AttentionPlanTest, FewTokensAreSplitOverTheContextAndManyAreNot) {
   Sequences s;
   s.add(1000, 1);   // 4 parts
   s.add(200, 1);    // 1 part
-  s.add(2000, 40);  // a prompt: whole
+  s.add(2000, 70);  // a prompt: whole
   AttentionPlan plan;
   plan.build(s.batch(), 8);
-  ASSERT_EQ(plan.tiles.size(), 4U + 1 + 5);
+  ASSERT_EQ(plan.tiles.size(), 4U + 1 + 9);
   EXPECT_EQ(plan.slots, 4);
   ASSERT_EQ(plan.combine.size(), 1U);
   EXPECT_EQ(plan.combine[0].num_splits, 4);
@@ -44,33 +46,79 @@ TEST(AttentionPlanTest, FewTokensAreSplitOverTheContextAndManyAreNot) {
   EXPECT_EQ(plan.tiles[9].num_tokens, 8);
 }
 
-TEST(AttentionPlanTest, EveryTokenIsInOneTilePerPart) {
+TEST(AttentionPlanTest, AFewTokensAfterALongPrefixAreSplitAndNoPrefillTile) {
+  Sequences s;
+  s.add(2000, 40);
+  AttentionPlan plan;
+  plan.build(s.batch(), 8, 16);
+  EXPECT_TRUE(plan.prefill.empty());
+  EXPECT_EQ(plan.tiles.size(), 5U * 8) << "tiles of 8 tokens, parts of 256 positions";
+  EXPECT_EQ(plan.combine.size(), 5U);
+}
+
+/// What a plan does with each token: the parts that are computed (-1: all in one), and how many are combined.
+struct Planned {
+  std::vector<std::vector<std::int32_t>> parts, combined;
+  std::vector<std::int32_t> slots;
+
+  Planned(const AttentionPlan& plan, std::size_t num_tokens) : parts(num_tokens), combined(num_tokens) {
+    for (const AttentionTile& tile : plan.tiles) {
+      add(tile, tile.split, parts);
+      if (tile.split >= 0) slots.push_back(tile.slot + tile.split);
+    }
+    for (const AttentionTile& tile : plan.prefill) add(tile, -1, parts);
+    for (const AttentionTile& tile : plan.combine) add(tile, tile.num_splits, combined);
+    std::ranges::sort(slots);
+  }
+  static void add(const AttentionTile& tile, std::int32_t value, std::vector<std::vector<std::int32_t>>& to) {
+    for (std::int32_t t = tile.first_token; t < tile.first_token + tile.num_tokens; ++t) to[static_cast<std::size_t>(t)].push_back(value);
+  }
+};
+
+std::vector<std::int32_t> count_up(std::int32_t n) {
+  std::vector<std::int32_t> numbers(static_cast<std::size_t>(n));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+TEST(AttentionPlanTest, EveryPartOfATokensContextIsComputedOnce) {
   Sequences s;
   for (int i = 0; i < 30; ++i) s.add(10 + 97 * i, 1 + i % 9);
+  s.add(3000, 40);
+  s.add(3000, 100);
   for (const std::int32_t tokens : {1, 2, 8}) {
-    AttentionPlan plan;
-    plan.build(s.batch(), tokens);
-    std::vector<std::int32_t> parts(s.positions.size());
-    for (const AttentionTile& tile : plan.tiles) {
-      for (std::int32_t t = 0; t < tile.num_tokens; ++t) parts[static_cast<std::size_t>(tile.first_token + t)] += tile.split < 0 ? tile.num_splits : 1;
+    for (const std::int32_t prefill : {0, 16}) {
+      AttentionPlan plan;
+      plan.build(s.batch(), tokens, prefill);
+      EXPECT_EQ(plan.prefill.empty(), prefill == 0);
+      const Planned planned(plan, s.positions.size());
+      EXPECT_EQ(planned.slots, count_up(plan.slots)) << "each place is written once";
+      for (std::size_t t = 0; t < s.positions.size(); ++t) {
+        if (planned.combined[t].empty()) {
+          EXPECT_EQ(planned.parts[t], std::vector<std::int32_t>{-1}) << "token " << t;
+          continue;
+        }
+        ASSERT_EQ(planned.combined[t].size(), 1U) << "token " << t;
+        EXPECT_EQ(planned.parts[t], count_up(planned.combined[t][0])) << "token " << t;
+        EXPECT_GT(planned.combined[t][0], s.positions[t] / kSplitPositions) << "token " << t;
+      }
     }
-    for (std::size_t t = 0; t < parts.size(); ++t) EXPECT_GE(parts[t], s.positions[t] / kSplitPositions + 1);
   }
 }
 
 TEST(AttentionPlanTest, PromptsGoIntoPrefillTilesTheLongestContextsFirst) {
   Sequences s;
   s.add(1000, 1);
-  s.add(100, 40);
+  s.add(100, 70);
   AttentionPlan plan;
   plan.build(s.batch(), 8, 16);
   EXPECT_EQ(plan.tiles.size(), 4U) << "the single token's";
-  ASSERT_EQ(plan.prefill.size(), 3U);
-  EXPECT_EQ(plan.prefill[0].first_token, 25);
-  EXPECT_EQ(plan.prefill[1].first_token, 9);
-  EXPECT_EQ(plan.prefill[2].first_token, 1);
-  EXPECT_EQ(plan.prefill[2].num_tokens, 8);
-  EXPECT_EQ(plan.prefill[2].sequence, 1);
+  ASSERT_EQ(plan.prefill.size(), 5U);
+  EXPECT_EQ(plan.prefill[0].first_token, 55);
+  EXPECT_EQ(plan.prefill[1].first_token, 39);
+  EXPECT_EQ(plan.prefill[4].first_token, 1);
+  EXPECT_EQ(plan.prefill[4].num_tokens, 6);
+  EXPECT_EQ(plan.prefill[4].sequence, 1);
 }
 
 TEST(AttentionPlanTest, PartialResultsAreBounded) {

@@ -1,4 +1,5 @@
-// Attention of many tokens where it may use the tensor cores: backends whose bits may depend on the size of a step.
+// Attention of many tokens of a sequence, 65 or more, where it may use the tensor cores: backends whose bits may depend on the size
+// of a step.
 #include "tests/kernels/attention_fixture.h"
 
 namespace fixpoint::kernels {
@@ -35,11 +36,35 @@ TEST_P(PrefillAttentionTest, MatchesTheReferenceForEveryHeadShapeAndType) {
         if (slow() && (group + dim / 4) % 3 != 0) continue;
         const Heads h{2, group, dim};
         const std::int32_t block_size = std::vector{16, 8, 32, 24}[static_cast<std::size_t>(random.between(0, 3))];
-        std::vector<Sequence> one{sequence(random, h, static_cast<std::int32_t>(random.between(17, slow() ? 90 : 400)))};
+        std::vector<Sequence> one{sequence(random, h, static_cast<std::int32_t>(random.between(65, slow() ? 100 : 400)))};
         one[0].blocks = shuffled_blocks(random, 60);
         expect_reference(h, one, {60, block_size, h.kv, h.dim, type});
       }
     }
+  }
+}
+
+TEST_P(PrefillAttentionTest, MoreThan64TokensTakeTheTensorCoresUnlessKeysAndValuesAreF32) {
+  Random random(46);
+  const Heads h{2, 4, 64};
+  std::vector<Sequence> one{sequence(random, h, 80)};
+  one[0].blocks = {3, 0, 4, 1, 2};
+  const auto width = static_cast<std::int64_t>(h.query()) * h.dim;
+  for (const KvType type : {KvType::f32, KvType::f16}) {
+    const auto in_chunks_of = [&](std::int32_t tokens) {
+      KvLayer kv = backend_->allocate_kv({5, 16, h.kv, h.dim, type});
+      Floats all;
+      for (std::int32_t first = 0; first < 80; first += tokens) {
+        const Floats chunk = step(*backend_, kv, h, one, {{first, std::min(80, first + tokens)}});
+        all.insert(all.end(), chunk.begin(), chunk.end());
+      }
+      return all;
+    };
+    const Floats few = in_chunks_of(16);
+    EXPECT_TRUE(same_bits(in_chunks_of(64).data(), few.data(), 80 * width)) << to_string(type);
+    const Floats many = in_chunks_of(80);
+    EXPECT_EQ(same_bits(many.data(), few.data(), 80 * width), type == KvType::f32) << to_string(type);
+    EXPECT_LT(worst_error(many, few), tolerance(type)) << to_string(type);
   }
 }
 
@@ -59,15 +84,15 @@ TEST_P(PrefillAttentionTest, PromptsAndSingleTokensShareAStep) {
 TEST_P(PrefillAttentionTest, ARowDoesNotDependOnTheTilesOfItsChunk) {
   Random random(43);
   const Heads h{1, 6, 64};
-  std::vector<Sequence> one{sequence(random, h, 150)};
-  one[0].blocks = shuffled_blocks(random, 10);
+  std::vector<Sequence> one{sequence(random, h, 200)};
+  one[0].blocks = shuffled_blocks(random, 13);
   const auto width = static_cast<std::int64_t>(h.query()) * h.dim;
   for (const KvType type : kKvTypes) {
-    const KvShape shape{10, 16, h.kv, h.dim, type};
+    const KvShape shape{13, 16, h.kv, h.dim, type};
     KvLayer kv = backend_->allocate_kv(shape);
-    const Floats whole = step(*backend_, kv, h, one, {{0, 150}});
+    const Floats whole = step(*backend_, kv, h, one, {{0, 200}});
     KvLayer cut = backend_->allocate_kv(shape);
-    for (const auto& [first, last] : std::vector<std::pair<std::int32_t, std::int32_t>>{{0, 43}, {43, 60}, {60, 150}}) {
+    for (const auto& [first, last] : std::vector<std::pair<std::int32_t, std::int32_t>>{{0, 66}, {66, 131}, {131, 200}}) {
       const Floats chunk = step(*backend_, cut, h, one, {{first, last}});
       EXPECT_TRUE(same_bits(chunk.data(), whole.data() + first * width, (last - first) * width)) << first << ".." << last;
     }
@@ -77,29 +102,29 @@ TEST_P(PrefillAttentionTest, ARowDoesNotDependOnTheTilesOfItsChunk) {
 TEST_P(PrefillAttentionTest, WhatABlockHeldBeforeDoesNotMatter) {
   Random random(44);
   const Heads h{1, 2, 64};
-  const KvShape shape{4, 16, h.kv, h.dim, KvType::f16};
+  const KvShape shape{6, 16, h.kv, h.dim, KvType::f16};
   KvLayer kv = backend_->allocate_kv(shape);
-  std::vector<Sequence> loud{sequence(random, h, 64)};
-  loud[0].blocks = {0, 1, 2, 3};
+  std::vector<Sequence> loud{sequence(random, h, 96)};
+  loud[0].blocks = {0, 1, 2, 3, 4, 5};
   for (float& x : loud[0].v) x = std::numeric_limits<float>::quiet_NaN();
   for (float& x : loud[0].k) x = std::numeric_limits<float>::quiet_NaN();
-  static_cast<void>(step(*backend_, kv, h, loud, {{0, 64}}));
-  std::vector<Sequence> quiet{sequence(random, h, 37)};
-  quiet[0].blocks = {2, 0, 3};
-  const Floats reused = step(*backend_, kv, h, quiet, {{0, 37}});
+  static_cast<void>(step(*backend_, kv, h, loud, {{0, 96}}));
+  std::vector<Sequence> quiet{sequence(random, h, 69)};
+  quiet[0].blocks = {2, 0, 3, 5, 1};
+  const Floats reused = step(*backend_, kv, h, quiet, {{0, 69}});
   KvLayer fresh = backend_->allocate_kv(shape);
-  EXPECT_TRUE(same_bits(reused.data(), step(*backend_, fresh, h, quiet, {{0, 37}}).data(), static_cast<std::int64_t>(reused.size())));
+  EXPECT_TRUE(same_bits(reused.data(), step(*backend_, fresh, h, quiet, {{0, 69}}).data(), static_cast<std::int64_t>(reused.size())));
 }
 
 TEST_P(PrefillAttentionTest, LargeScoresDoNotOverflow) {
   Random random(45);
   const Heads h{1, 2, 64};
-  std::vector<Sequence> one{sequence(random, h, 40)};
-  one[0].blocks = {1, 0, 2};
+  std::vector<Sequence> one{sequence(random, h, 70)};
+  one[0].blocks = {1, 0, 2, 4, 3};
   for (float& x : one[0].q) x *= 1e4F;
   for (float& x : one[0].k) x *= 1e4F;
-  KvLayer kv = backend_->allocate_kv({3, 16, h.kv, h.dim, KvType::f16});
-  for (const float x : step(*backend_, kv, h, one, {{0, 40}})) ASSERT_TRUE(std::isfinite(x));
+  KvLayer kv = backend_->allocate_kv({5, 16, h.kv, h.dim, KvType::f16});
+  for (const float x : step(*backend_, kv, h, one, {{0, 70}})) ASSERT_TRUE(std::isfinite(x));
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, PrefillAttentionTest, ::testing::ValuesIn(backend_cases()), case_name);
