@@ -1,6 +1,8 @@
 // The whole engine over the CUDA backend, on an emulated device.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <optional>
 #include <string>
@@ -114,10 +116,13 @@ TEST_F(CudaMemoryTest, ABlockTakesTheBytesThatItIsCountedAs) {
   }
 }
 
-/// Logits of the last `rows` of the tokens first.. + count - 1 of a sequence, whose context lies in one block.
+/// Logits of the last `rows` of the tokens first.. + count - 1 of a sequence, in blocks of 16 from the last that it needs.
 std::vector<float> forward(Model& model, std::int32_t first, std::int32_t count, std::int32_t rows) {
   const std::vector<TokenId> tokens = testing::words(count, 1);
-  const std::vector<std::int32_t> q_indptr{0, count}, block_indptr{0, 1}, block_ids{2}, last_block_len{first + count};
+  const std::int32_t blocks = (first + count + 15) / 16;
+  const std::vector<std::int32_t> q_indptr{0, count}, block_indptr{0, blocks}, last_block_len{first + count - 16 * (blocks - 1)};
+  std::vector<std::int32_t> block_ids(static_cast<std::size_t>(blocks));
+  std::iota(block_ids.rbegin(), block_ids.rend(), 0);
   std::vector<std::int32_t> positions(static_cast<std::size_t>(count)), wanted(static_cast<std::size_t>(rows));
   std::iota(positions.begin(), positions.end(), first);
   std::iota(wanted.begin(), wanted.end(), count - rows);
@@ -158,6 +163,29 @@ TEST_F(CudaMemoryTest, AStepThatFoundNoMemoryCanBeRepeated) {
     EXPECT_EQ(*actual, expected);
     EXPECT_GE(failed, step.first == 0 && step.rows == 1 ? 8 : 1);
   }
+}
+
+using CudaPrefillTest = CudaEngineTest;
+
+// A prompt long enough for the tensor cores, which round queries and weights to F16.
+TEST_F(CudaPrefillTest, FastestModeGivesNearlyTheProcessorsLogits) {
+  const auto path = options({.arch = Architecture::qwen2, .num_kv_heads = 1}).path;
+  const auto logits = [&](std::unique_ptr<kernels::Backend> backend) {
+    auto file = ModelFile::open(path);
+    const auto model = Model::load(std::move(*file), std::move(backend));
+    (*model)->allocate_kv(6, 16, kernels::KvType::f16);
+    return forward(**model, 0, 90, 2);
+  };
+  const std::vector<float> expected = logits(kernels::make_cpu_backend({.num_threads = 1}));
+  const std::vector<float> actual = logits(kernels::make_cuda_backend({.products = kernels::CudaProducts::fastest}));
+  ASSERT_EQ(actual.size(), expected.size());
+  double square = 0;
+  double worst = 0;
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    square += static_cast<double>(expected[i]) * static_cast<double>(expected[i]);
+    worst = std::max(worst, std::abs(static_cast<double>(actual[i]) - static_cast<double>(expected[i])));
+  }
+  EXPECT_LT(worst, 5e-2 * std::sqrt(square / static_cast<double>(expected.size())));
 }
 
 }  // namespace
