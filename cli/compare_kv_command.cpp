@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <memory>
@@ -71,20 +72,23 @@ int run_compare(const CompareOptions& options) {
   if (!loaded) return fail(loaded.error());
   auto& model = *loaded->model;
   auto comparison = options.comparison;
-  comparison.window = std::min(comparison.window, model.context_length());
+  const auto tokens = static_cast<std::int64_t>(loaded->tokens.size());
+  comparison.window = std::min({comparison.window, model.context_length(), tokens});
+  comparison.compared = std::min(comparison.compared, comparison.window);
   const auto all = engine::compare_kv_types(model, loaded->tokens, kCompared, comparison);
   std::string refused;
   for (const auto& c : all) {
     if (options.gate > 0 && !(c.mean_divergence <= options.gate)) refused += (refused.empty() ? "" : ", ") + std::string(to_string(c.type));
   }
   if (options.print_json) {
-    json result{{"model", model.config().name}, {"baseline", to_string(comparison.baseline)}, {"types", json::array()}};
+    json result{{"model", model.config().name}, {"baseline", to_string(comparison.baseline)}, {"tokens", tokens},
+                {"window", comparison.window},   {"compared", comparison.compared},            {"types", json::array()}};
     for (const auto& c : all) result["types"].push_back(row_of(c, model.config()));
     std::printf("%s\n", result.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
-    std::printf("%s: logits beside those with keys and values in F16, at %lld positions (the last %lld of each %lld tokens)\n\n",
+    std::printf("%s: logits beside those with keys and values in F16, at %lld positions (the last %lld of each %lld tokens; the text has %lld)\n\n",
                 model.config().name.c_str(), static_cast<long long>(all.front().positions),
-                static_cast<long long>(comparison.compared), static_cast<long long>(comparison.window));
+                static_cast<long long>(comparison.compared), static_cast<long long>(comparison.window), static_cast<long long>(tokens));
     std::printf("  %-6s %12s %24s %28s %12s\n", "type", "a token", "logit error mean, most", "divergence (nats) mean, most", "same first");
     for (const auto& c : all) {
       std::printf("  %-6s %12s %14.2g %9.2g %18.2g %9.2g %10.2f %%\n", std::string(to_string(c.type)).c_str(),

@@ -59,15 +59,19 @@ TEST_F(ModelInfoTest, CompareKvTellsWhatEachTypeChangesAndFailsAboveTheGate) {
   ASSERT_EQ(ran.code, 0) << ran.err;
   const json compared = ran.json();
   EXPECT_EQ(compared["baseline"], "F16");
+  EXPECT_EQ(compared["window"], 16);
+  EXPECT_EQ(compared["compared"], 4);
   ASSERT_EQ(compared["types"].size(), 5U);
   for (const auto& row : compared["types"]) {
     EXPECT_GE(row["positions"].get<int>(), 4);
     EXPECT_GE(row["same_first_token"].get<double>(), 0.0);
-    if (row["type"] == "INT4") EXPECT_GT(row["mean_divergence"].get<double>(), 0.0);
+    if (row["type"] == "INT4") {
+      EXPECT_GT(row["mean_divergence"].get<double>(), 0.0);
+    }
   }
   const Ran gated = run({"model", "compare-kv", model(), text, "--window", "16", "--threads", "1", "--gate", "1e-12"});
   EXPECT_EQ(gated.code, 1);
-  EXPECT_THAT(gated.out, AllOf(HasSubstr("FP8"), HasSubstr("same first")));
+  EXPECT_THAT(gated.out, AllOf(HasSubstr("FP8"), HasSubstr("same first"), HasSubstr("the last 16 of each 16 tokens; the text has ")));
   EXPECT_THAT(gated.err, AllOf(HasSubstr("above the gate"), HasSubstr("INT4")));
   EXPECT_EQ(run({"model", "compare-kv", model(), file("none.txt").string()}).code, 1);
 }
