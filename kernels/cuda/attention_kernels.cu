@@ -92,7 +92,7 @@ struct Attention {
   /// The row of keys at a position; its row of values is heads * block_size rows further.
   __device__ std::int32_t key_row(std::int32_t position) const {
     const std::int32_t block = in.block_ids[in.block_indptr[tile.sequence] + position / in.kv.block_size];
-    return (block * 2 * in.kv.heads + group.kv_head) * in.kv.block_size + position % in.kv.block_size;
+    return static_cast<std::int32_t>(kv_row(in.kv, block, false, group.kv_head, position % in.kv.block_size));
   }
 
   __device__ Eight load(std::int32_t row, bool wanted) const {

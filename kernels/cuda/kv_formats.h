@@ -61,6 +61,12 @@ struct KvFormat<KvType::bf16> {
   }
 };
 
+/// The row of a position's keys, or of its values: [block][key, value][kv_head][slot], see KvGeometry.
+inline __device__ std::int64_t kv_row(const KvGeometry& kv, std::int32_t block, bool of_values, std::int32_t head, std::int32_t slot) {
+  const std::int64_t heads_before = std::int64_t{block} * 2 * kv.heads + (of_values ? kv.heads : 0) + head;
+  return heads_before * kv.block_size + slot;
+}
+
 // A variable, since device code may not call a function of the host, not even for a constant.
 template <KvType type>
 inline constexpr bool kQuantised = is_quantised(type);

@@ -85,8 +85,7 @@ struct PrefillAttention {
   __device__ Words4 load(std::int32_t position, std::int32_t last, int element, bool of_values) const {
     if (position > last || element >= in.kv.padded_dim) return {};
     const std::int32_t block = in.block_ids[in.block_indptr[tile.sequence] + position / in.kv.block_size];
-    const std::int32_t head = (block * 2 + (of_values ? 1 : 0)) * in.kv.heads + kv_head;
-    const std::int64_t row = static_cast<std::int64_t>(head) * in.kv.block_size + position % in.kv.block_size;
+    const std::int64_t row = kv_row(in.kv, block, of_values, kv_head, position % in.kv.block_size);
     if constexpr (kQuantised<type>) {
       const Eight e = load_eight<type>(in.kv, row, element);
       return {{pack<type>(e.v[0], e.v[1]), pack<type>(e.v[2], e.v[3]), pack<type>(e.v[4], e.v[5]), pack<type>(e.v[6], e.v[7])}};

@@ -107,16 +107,17 @@ __global__ void store_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeo
   using Element = typename KvFormat<type>::Element;
   const std::int32_t slot = slots[blockIdx.x];
   if (slot < 0) return;
-  auto* block = reinterpret_cast<Element*>(kv.data) +
-                static_cast<std::int64_t>(slot / kv.block_size) * 2 * kv.heads * kv.block_size * kv.padded_dim;
+  auto* elements = reinterpret_cast<Element*>(kv.data);
+  const std::int32_t block = slot / kv.block_size;
+  const std::int32_t place = slot % kv.block_size;
   for (int i = thread(); i < kv.heads * kv.padded_dim; i += kRowThreads) {
     const int head = i / kv.padded_dim;
     const int d = i % kv.padded_dim;
-    const std::int64_t at = (static_cast<std::int64_t>(head) * kv.block_size + slot % kv.block_size) * kv.padded_dim + d;
-    const std::int64_t values = static_cast<std::int64_t>(kv.heads) * kv.block_size * kv.padded_dim;
     const std::int64_t column = head * kv.dim + d;
-    block[at] = KvFormat<type>::store(d < kv.dim ? k.data[blockIdx.x * k.stride + column] : 0.0F);
-    block[values + at] = KvFormat<type>::store(d < kv.dim ? v.data[blockIdx.x * v.stride + column] : 0.0F);
+    elements[kv_row(kv, block, false, head, place) * kv.padded_dim + d] =
+        KvFormat<type>::store(d < kv.dim ? k.data[blockIdx.x * k.stride + column] : 0.0F);
+    elements[kv_row(kv, block, true, head, place) * kv.padded_dim + d] =
+        KvFormat<type>::store(d < kv.dim ? v.data[blockIdx.x * v.stride + column] : 0.0F);
   }
 }
 
@@ -131,8 +132,8 @@ __global__ void store_quantised_kv_kernel(Rows k, Rows v, const std::int32_t* sl
   const int element = thread() % kWarpSize * 8;
   float values[8];
   for (int i = 0; i < 8; ++i) values[i] = element + i < kv.dim ? finite(from[element + i]) : 0.0F;
-  const std::int64_t first = (static_cast<std::int64_t>(slot / kv.block_size) * 2 * kv.heads + head) * kv.block_size;
-  KvFormat<type>::store(values, kv, first + slot % kv.block_size, element);
+  const std::int64_t row = kv_row(kv, slot / kv.block_size, head >= kv.heads, head % kv.heads, slot % kv.block_size);
+  KvFormat<type>::store(values, kv, row, element);
 }
 
 dim3 row_grid(const Rows& rows) { return {static_cast<unsigned>(rows.rows)}; }
