@@ -86,7 +86,8 @@ int run_compare(const CompareOptions& options) {
     for (const auto& c : all) result["types"].push_back(row_of(c, model.config()));
     std::printf("%s\n", result.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
-    std::printf("%s: logits beside those with keys and values in F16, at %lld positions (the last %lld of each %lld tokens; the text has %lld)\n\n",
+    std::printf("%s: logits beside those with keys and values in F16, at %lld positions (the last %lld of each %lld tokens; "
+                "the text has %lld)\n\n",
                 model.config().name.c_str(), static_cast<long long>(all.front().positions),
                 static_cast<long long>(comparison.compared), static_cast<long long>(comparison.window), static_cast<long long>(tokens));
     std::printf("  %-6s %12s %24s %28s %12s\n", "type", "a token", "logit error mean, most", "divergence (nats) mean, most", "same first");

@@ -98,7 +98,8 @@ TEST_P(AttentionTest, BitsDoNotDependOnBlocksChunksOrCompany) {
   Random random(13);
   for (int round = 0; round < (exact() ? 1 : slow() ? 3 : 12); ++round) {
     const Heads h{static_cast<std::int32_t>(random.between(1, slow() ? 1 : 3)), static_cast<std::int32_t>(random.between(1, 9)), 64};
-    const KvType type = kKvTypes[static_cast<std::size_t>(slow() ? 1 + 2 * round : round) % kKvTypes.size()];  // few rounds: F16, INT8, INT4
+    // Few rounds: F16, INT8, INT4.
+    const KvType type = kKvTypes[static_cast<std::size_t>(slow() ? 1 + 2 * round : round) % kKvTypes.size()];
     std::vector<Sequence> all;
     for (int i = 0; i < 4; ++i) all.push_back(sequence(random, h, static_cast<std::int32_t>(random.between(1, exact() ? 60 : slow() ? 300 : 600))));
     const KvShape shape{160, 16, h.kv, h.dim, type};
@@ -150,7 +151,8 @@ TEST_P(AttentionTest, BitsDoNotDependOnWhetherBlocksAreShared) {
     const bool small = exact() || slow();
     const Heads h{static_cast<std::int32_t>(random.between(1, small ? 1 : 2)), 1 + round % 8, random.between(0, 3) == 0 ? 80 : 64};
     const std::int32_t block = std::vector{16, 8, 32, 24}[static_cast<std::size_t>(random.between(0, 3))];
-    const KvType type = kKvTypes[static_cast<std::size_t>(small ? 3 + 2 * round : round + round / 8) % kKvTypes.size()];  // two rounds: INT8, INT4
+    // Two rounds: INT8, INT4.
+    const KvType type = kKvTypes[static_cast<std::size_t>(small ? 3 + 2 * round : round + round / 8) % kKvTypes.size()];
     std::vector<Sequence> all;
     std::vector<std::pair<std::int32_t, std::int32_t>> whole, own, last;
     std::int32_t used = 0;
