@@ -160,13 +160,10 @@ void Model::attend(Layer& layer, const StepInput& step) {
   const auto q = slice(0, c.num_heads);
   const auto k = slice(c.num_heads, c.num_kv_heads);
   const auto v = slice(c.num_heads + c.num_kv_heads, c.num_kv_heads);
-  if (layer.q_norm) {
-    backend_->head_rms_norm(q, layer.q_norm->view(DType::f32, {c.head_dim}), c.rms_eps);
-    backend_->head_rms_norm(k, layer.k_norm->view(DType::f32, {c.head_dim}), c.rms_eps);
-  }
-  backend_->rope(q, step.batch.positions, rope_);
-  backend_->rope(k, step.batch.positions, rope_);
-  backend_->store_kv(k, v, step.batch, layer.kv);
+  const auto norm_weight = [&](const kernels::Buffer& weight) { return weight.view(DType::f32, {c.head_dim}); };
+  std::optional<kernels::HeadNorm> norm;
+  if (layer.q_norm) norm = {norm_weight(*layer.q_norm), norm_weight(*layer.k_norm), c.rms_eps};
+  backend_->rotate_and_store(q, k, v, norm ? &*norm : nullptr, rope_, step.batch, layer.kv);
   const float scale = 1.0F / std::sqrt(static_cast<float>(c.head_dim));
   backend_->attention(q, layer.kv, step.batch, scale,
                       scratch_.attn.view(DType::f32, {n, c.num_heads, c.head_dim}));

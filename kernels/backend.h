@@ -41,6 +41,12 @@ struct Rope {
   float magnitude = 1.0F;
 };
 
+/// RMSNorm of each head of the queries and of the keys on its own (Qwen3); weights [head_dim].
+struct HeadNorm {
+  Tensor q, k;
+  float eps = 0.0F;
+};
+
 /// Shape of one layer's keys and values. The layout inside a block belongs to the backend.
 struct KvShape {
   std::int32_t num_blocks = 0;
@@ -134,12 +140,10 @@ class Backend {
   virtual void add(const Tensor& x, const Tensor& delta) = 0;
   /// out = x * w^T (+ bias)                                              x [n, cols], out [n, rows], bias [rows] or null
   virtual void matmul(const Tensor& x, const Weight& w, const Tensor* bias, const Tensor& out) = 0;
-  /// RMSNorm of each head on its own (Qwen3's q and k norm), in place    x [n, heads, head_dim], weight [head_dim]
-  virtual void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) = 0;
-  /// Rotates in place                                                    x [n, heads, head_dim], positions [n]
-  virtual void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) = 0;
-  /// Writes this step's keys and values into their blocks                k, v [n, kv_heads, head_dim]
-  virtual void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) = 0;
+  /// The heads of q and k are normalised, unless `norm` is null, and then rotated, both in place; k and v are written
+  /// into their blocks                                             q [n, heads, head_dim], k, v [n, kv_heads, head_dim]
+  virtual void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm,
+                                const Rope& rope, const PagedBatch& batch, KvLayer& layer) = 0;
   /// Causal attention over the blocks; head h reads KV head h / (heads / kv_heads); scores are scaled by `scale`
   ///                                                                     q, out [n, heads, head_dim]
   virtual void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale,

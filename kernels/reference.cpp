@@ -180,27 +180,20 @@ class ReferenceBackend final : public Backend {
     counters_.weight_bytes += static_cast<std::uint64_t>(w.bytes());
   }
 
-  void head_rms_norm(const Tensor& x, const Tensor& w, float eps) override {
-    checks::head_norm(x, w);
-    for (std::int64_t i = 0; i < x.rows() * x.shape[1]; ++i) {
-      float* head = x.row(i / x.shape[1]) + i % x.shape[1] * x.shape[2];
-      normalise(head, floats(w), eps, head, x.shape[2]);
-    }
-  }
-
-  void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) override {
-    checks::rope(x, positions, rope);
-    for (std::int64_t i = 0; i < x.rows() * x.shape[1]; ++i) {
-      float* head = x.row(i / x.shape[1]) + i % x.shape[1] * x.shape[2];
-      rotate(head, positions[static_cast<std::size_t>(i / x.shape[1])], rope);
-    }
-  }
-
-  void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) override {
-    checks::store_kv(k, v, batch, layer.shape);
+  void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                        const PagedBatch& batch, KvLayer& layer) override {
+    checks::rotate_and_store(q, k, v, norm, rope, batch, layer.shape);
     const KvRows kv{layer.shape, layer.storage.data()};
     const std::int64_t dim = layer.shape.head_dim;
     for_each_token(batch, [&](std::int32_t s, std::int32_t t, std::int32_t position) {
+      for (const bool key : {false, true}) {
+        const Tensor& x = key ? k : q;
+        for (std::int64_t h = 0; h < x.shape[1]; ++h) {
+          float* head = x.row(t) + h * dim;
+          if (norm != nullptr) normalise(head, floats(key ? norm->k : norm->q), norm->eps, head, dim);
+          rotate(head, position, rope);
+        }
+      }
       const Place place(batch, s, position);
       for (std::int64_t h = 0; h < layer.shape.num_kv_heads; ++h) {
         kv.store(k.row(t) + h * dim, kv.row(false, place.block_id, h, place.slot));

@@ -93,40 +93,32 @@ class CpuBackend final : public Backend {
     counters_.weight_bytes += static_cast<std::uint64_t>(w.bytes());
   }
 
-  void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) override {
-    checks::head_norm(x, weight);
-    const std::int64_t dim = x.shape[2];
-    by_rows(x, [&](std::int64_t i) {
-      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
-        float* head = x.row(i) + h * dim;
-        table_.rms_norm(head, weight.row(0), eps, head, dim);
-      }
-    });
-  }
-
-  void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) override {
-    checks::rope(x, positions, rope);
-    if (positions.empty()) return;
-    rope_.prepare(rope, std::ranges::max(positions));
+  void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                        const PagedBatch& batch, KvLayer& layer) override {
+    checks::rotate_and_store(q, k, v, norm, rope, batch, layer.shape);
+    if (batch.num_tokens() == 0) return;
+    rope_.prepare(rope, std::ranges::max(batch.positions));
+    const KvLayout layout(layer.shape);
     const auto pairs = static_cast<std::int64_t>(rope.inv_freq.size());
     const auto rotate = rope.pairing == RopePairing::adjacent ? table_.rope_adjacent : table_.rope_half;
-    by_rows(x, [&](std::int64_t i) {
-      const float* cos_sin = rope_.row(positions[static_cast<std::size_t>(i)]);
-      for (std::int64_t h = 0; h < x.shape[1]; ++h) rotate(x.row(i) + h * x.shape[2], cos_sin, pairs);
-    });
-  }
-
-  void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) override {
-    checks::store_kv(k, v, batch, layer.shape);
-    const KvLayout layout(layer.shape);
-    std::int32_t seq = 0;
-    for (std::int32_t t = 0; t < batch.num_tokens(); ++t) {
-      while (t >= batch.q_indptr[static_cast<std::size_t>(seq) + 1]) ++seq;
+    const auto turn_heads = [&](const Tensor& x, std::int64_t t, std::int32_t position, const float* norm_weight) {
+      for (std::int64_t h = 0; h < x.shape[1]; ++h) {
+        float* head = x.row(t) + h * layout.head_dim;
+        if (norm != nullptr) table_.rms_norm(head, norm_weight, norm->eps, head, layout.head_dim);
+        rotate(head, rope_.row(position), pairs);
+      }
+    };
+    const float* q_weight = norm != nullptr ? norm->q.row(0) : nullptr;
+    const float* k_weight = norm != nullptr ? norm->k.row(0) : nullptr;
+    const auto one_token = [&](std::int64_t t) {
       const std::int32_t position = batch.positions[static_cast<std::size_t>(t)];
-      const std::int32_t index = batch.block_indptr[static_cast<std::size_t>(seq)] + position / batch.block_size;
-      cpu::store_token(table_, layout, k.row(t), v.row(t), batch.block_ids[static_cast<std::size_t>(index)],
-                       position % batch.block_size, layer.storage.data());
-    }
+      turn_heads(q, t, position, q_weight);
+      turn_heads(k, t, position, k_weight);
+      cpu::store_token(table_, layout, k.row(t), v.row(t), block_of(batch, t), position % batch.block_size,
+                       layer.storage.data());
+    };
+    // Neighbours of a sequence share the cache lines of a sub-tile: a thread takes a sub-tile's worth of them.
+    by_rows(q, one_token, batch.num_tokens() == batch.num_seqs() ? 1 : cpu::kLanes);
   }
 
   void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale,
@@ -166,11 +158,20 @@ class CpuBackend final : public Backend {
     std::memcpy(to.data, from.data, static_cast<std::size_t>(from.bytes()));
   }
 
-  // body(row) for each row of `shape_of`, on all threads when there is enough to do.
+  // The block that token `t` of the step belongs into.
+  static std::int32_t block_of(const PagedBatch& batch, std::int64_t t) {
+    const auto next = std::ranges::upper_bound(batch.q_indptr, static_cast<std::int32_t>(t)) - batch.q_indptr.begin();
+    const std::int32_t first = batch.block_indptr[static_cast<std::size_t>(next - 1)];
+    const std::int32_t index = batch.positions[static_cast<std::size_t>(t)] / batch.block_size;
+    return batch.block_ids[static_cast<std::size_t>(first + index)];
+  }
+
+  // body(row) for each row of `shape_of`, on all threads when there is enough to do; `together` neighbours go to one.
   template <class Body>
-  void by_rows(const Tensor& shape_of, Body body) {
+  void by_rows(const Tensor& shape_of, Body body, std::int64_t together = 1) {
     const std::int64_t rows = shape_of.rows();
-    const std::int64_t per_task = std::max<std::int64_t>(1, kElementsWorthSharing / 4 / std::max<std::int64_t>(1, shape_of.row_elements()));
+    const std::int64_t elements = std::max<std::int64_t>(1, shape_of.row_elements());
+    const std::int64_t per_task = std::max(together, kElementsWorthSharing / 4 / elements);
     const auto run_task = [&](std::int64_t task, int) {
       for (std::int64_t i = task * per_task; i < std::min(rows, (task + 1) * per_task); ++i) body(i);
     };

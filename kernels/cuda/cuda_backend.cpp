@@ -139,21 +139,16 @@ class CudaBackend final : public Backend {
     work_.product(x.rows(), w);
   }
 
-  void head_rms_norm(const Tensor& x, const Tensor& w, float eps) override {
-    checks::head_norm(x, w);
-    queue_head_rms_norm(rows(x), static_cast<std::int32_t>(x.shape[1]), w.row(0), eps, stream_.get());
-  }
-
-  void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) override {
-    checks::rope(x, positions, rope);
-    if (positions.empty() || rope.inv_freq.empty()) return;
-    const RopeView view{frequencies(rope), static_cast<std::int32_t>(rope.inv_freq.size()), rope.magnitude, rope.pairing == RopePairing::adjacent};
-    queue_rope(rows(x), static_cast<std::int32_t>(x.shape[1]), step_.positions(positions), view, stream_.get());
-  }
-
-  void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) override {
-    checks::store_kv(k, v, batch, layer.shape);
-    queue_store_kv(rows(k), rows(v), step_.batch(batch).slots, KvGeometry(layer.shape, layer.storage.data()), stream_.get());
+  void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                        const PagedBatch& batch, KvLayer& layer) override {
+    checks::rotate_and_store(q, k, v, norm, rope, batch, layer.shape);
+    const RopeView turn{frequencies(rope), static_cast<std::int32_t>(rope.inv_freq.size()), rope.magnitude,
+                        rope.pairing == RopePairing::adjacent};
+    const HeadNormView weights =
+        norm != nullptr ? HeadNormView{norm->q.row(0), norm->k.row(0), norm->eps} : HeadNormView{};
+    const DeviceBatch arrays = step_.batch(batch);
+    queue_rotate_and_store(rows(q), rows(k), rows(v), weights, turn, arrays.positions, arrays.slots,
+                           KvGeometry(layer.shape, layer.storage.data()), stream_.get());
   }
 
   void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale, const Tensor& out) override {
@@ -296,6 +291,7 @@ class CudaBackend final : public Backend {
   }
 
   const float* frequencies(const Rope& rope) {
+    if (rope.inv_freq.empty()) return nullptr;
     if (rope.inv_freq != inv_freq_) {
       stream_.synchronize();  // nobody may be reading the old ones
       inv_freq_.clear();      // nor take what is there for the old ones, should there be no room for the new ones

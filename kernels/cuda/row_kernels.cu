@@ -2,6 +2,8 @@
 
 #include <cuda_platform/platform.h>
 
+#include <algorithm>
+
 #include "kernels/cuda/launch.h"
 #include "kernels/cuda/quantised_kv.h"
 #include "kernels/cuda/reduce.h"
@@ -9,8 +11,8 @@
 namespace fixpoint::kernels::cuda {
 namespace {
 
-constexpr int kNormWarps = 4;
-constexpr int kStoreWarps = 4;
+constexpr int kHeadWarps = kRowThreads / kWarpSize;
+constexpr std::int32_t kEnoughBlocks = 1024;  // for any device
 
 inline __device__ int thread() { return static_cast<int>(threadIdx.x); }
 
@@ -46,18 +48,6 @@ __global__ void add_rms_norm_kernel(Rows residual, Rows delta, const float* weig
   for (int i = thread(); i < residual.cols; i += kRowThreads) to[i] = x[i] * scale * weight[i];
 }
 
-__global__ void head_rms_norm_kernel(Rows x, std::int32_t heads, const float* weight, float eps) {
-  const std::int32_t dim = x.cols / heads;
-  const std::int64_t index = static_cast<std::int64_t>(blockIdx.x) * kNormWarps + thread() / kWarpSize;
-  if (index >= static_cast<std::int64_t>(x.rows) * heads) return;
-  float* head = x.data + index / heads * x.stride + index % heads * dim;
-  const int lane = thread() % kWarpSize;
-  float sum = 0.0F;
-  for (int i = lane; i < dim; i += kWarpSize) sum = fused(head[i], head[i], sum);
-  const float scale = norm_scale(warp_sum(sum), dim, eps);
-  for (int i = lane; i < dim; i += kWarpSize) head[i] = head[i] * scale * weight[i];
-}
-
 __global__ void add_kernel(Rows x, Rows delta) {
   const auto i = static_cast<std::int32_t>(blockIdx.y) * kRowThreads + thread();
   if (i < x.cols) x.data[blockIdx.x * x.stride + i] += delta.data[blockIdx.x * delta.stride + i];
@@ -76,7 +66,51 @@ __global__ void gather_kernel(Rows x, const std::int32_t* rows, Rows out) {
   if (i < out.cols && row >= 0) out.data[blockIdx.x * out.stride + i] = x.data[row * x.stride + i];
 }
 
-__global__ void rope_kernel(Rows x, std::int32_t heads, const std::int32_t* positions, RopeView rope) {
+// A warp has a head to itself from its norm to its block.
+
+inline __device__ void normalise_head(float* head, std::int32_t dim, const float* weight, float eps) {
+  const int lane = thread() % kWarpSize;
+  float sum = 0.0F;
+  for (int i = lane; i < dim; i += kWarpSize) sum = fused(head[i], head[i], sum);
+  const float scale = norm_scale(warp_sum(sum), dim, eps);
+  for (int i = lane; i < dim; i += kWarpSize) head[i] = head[i] * scale * weight[i];
+  __syncwarp();
+}
+
+inline __device__ void rotate_head(float* head, const RopeView& rope, SharedArray<float> cosines,
+                                   SharedArray<float> sines) {
+  for (int pair = thread() % kWarpSize; pair < rope.pairs; pair += kWarpSize) {
+    float* a = head + (rope.adjacent ? 2 * pair : pair);
+    float* b = rope.adjacent ? a + 1 : a + rope.pairs;
+    const float c = cosines[pair];
+    const float s = sines[pair];
+    const float rotated_a = fused(*a, c, -(*b * s));
+    const float rotated_b = fused(*a, s, *b * c);
+    *a = rotated_a;
+    *b = rotated_b;
+  }
+  __syncwarp();
+}
+
+template <KvType type>
+__device__ void store_head(const float* head, const KvGeometry& kv, std::int64_t row) {
+  const int lane = thread() % kWarpSize;
+  if constexpr (kQuantised<type>) {
+    float values[8];
+    for (int i = 0; i < 8; ++i) values[i] = 8 * lane + i < kv.dim ? finite(head[8 * lane + i]) : 0.0F;
+    KvFormat<type>::store(values, kv, row, 8 * lane);
+  } else {
+    auto* to = reinterpret_cast<typename KvFormat<type>::Element*>(kv.data) + row * kv.padded_dim;
+    for (int i = lane; i < kv.padded_dim; i += kWarpSize) to[i] = KvFormat<type>::store(i < kv.dim ? head[i] : 0.0F);
+  }
+}
+
+/// A token's heads: of the queries, then of the keys, then of the values. They share its angles.
+template <KvType type>
+__global__ void rotate_and_store_kernel(Rows q, Rows k, Rows v, HeadNormView norm, RopeView rope,
+                                        const std::int32_t* positions, const std::int32_t* slots, KvGeometry kv) {
+  const std::int32_t slot = slots[blockIdx.x];
+  if (slot < 0) return;
   SharedArena arena;
   const auto cosines = arena.take<float>(rope.pairs);
   const auto sines = arena.take<float>(rope.pairs);
@@ -87,53 +121,22 @@ __global__ void rope_kernel(Rows x, std::int32_t heads, const std::int32_t* posi
     sines[i] = static_cast<float>(sin(angle) * static_cast<double>(rope.magnitude));
   }
   __syncthreads();
-  const std::int32_t dim = x.cols / heads;
-  for (int i = thread(); i < heads * rope.pairs; i += kRowThreads) {
-    const int pair = i % rope.pairs;
-    float* head = x.data + blockIdx.x * x.stride + i / rope.pairs * dim;
-    float* a = head + (rope.adjacent ? 2 * pair : pair);
-    float* b = rope.adjacent ? a + 1 : a + rope.pairs;
-    const float c = cosines[pair];
-    const float s = sines[pair];
-    const float rotated_a = fused(*a, c, -(*b * s));
-    const float rotated_b = fused(*a, s, *b * c);
-    *a = rotated_a;
-    *b = rotated_b;
+  const int queries = q.cols / kv.dim;
+  const int first = static_cast<int>(blockIdx.y) * kHeadWarps + thread() / kWarpSize;
+  const int warps = static_cast<int>(gridDim.y) * kHeadWarps;
+  for (int i = first; i < queries + 2 * kv.heads; i += warps) {
+    const bool of_query = i < queries;
+    const bool of_value = i >= queries + kv.heads;
+    const int index = of_query ? i : (i - queries) % kv.heads;
+    const Rows& x = of_query ? q : of_value ? v : k;
+    float* head = x.data + blockIdx.x * x.stride + index * kv.dim;
+    if (!of_value) {
+      const float* weight = of_query ? norm.q : norm.k;
+      if (weight != nullptr) normalise_head(head, kv.dim, weight, norm.eps);
+      rotate_head(head, rope, cosines, sines);
+    }
+    if (!of_query) store_head<type>(head, kv, kv_row(kv, slot / kv.block_size, of_value, index, slot % kv.block_size));
   }
-}
-
-template <KvType type>
-__global__ void store_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeometry kv) {
-  using Element = typename KvFormat<type>::Element;
-  const std::int32_t slot = slots[blockIdx.x];
-  if (slot < 0) return;
-  auto* elements = reinterpret_cast<Element*>(kv.data);
-  const std::int32_t block = slot / kv.block_size;
-  const std::int32_t place = slot % kv.block_size;
-  for (int i = thread(); i < kv.heads * kv.padded_dim; i += kRowThreads) {
-    const int head = i / kv.padded_dim;
-    const int d = i % kv.padded_dim;
-    const std::int64_t column = head * kv.dim + d;
-    elements[kv_row(kv, block, false, head, place) * kv.padded_dim + d] =
-        KvFormat<type>::store(d < kv.dim ? k.data[blockIdx.x * k.stride + column] : 0.0F);
-    elements[kv_row(kv, block, true, head, place) * kv.padded_dim + d] =
-        KvFormat<type>::store(d < kv.dim ? v.data[blockIdx.x * v.stride + column] : 0.0F);
-  }
-}
-
-/// A warp quantises one head's keys, or its values, of one token.
-template <KvType type>
-__global__ void store_quantised_kv_kernel(Rows k, Rows v, const std::int32_t* slots, KvGeometry kv) {
-  const std::int32_t slot = slots[blockIdx.x];
-  const int head = static_cast<int>(blockIdx.y) * kStoreWarps + thread() / kWarpSize;  // of the keys, then of the values
-  if (slot < 0 || head >= 2 * kv.heads) return;
-  const Rows& x = head < kv.heads ? k : v;
-  const float* from = x.data + blockIdx.x * x.stride + head % kv.heads * kv.dim;
-  const int element = thread() % kWarpSize * 8;
-  float values[8];
-  for (int i = 0; i < 8; ++i) values[i] = element + i < kv.dim ? finite(from[element + i]) : 0.0F;
-  const std::int64_t row = kv_row(kv, slot / kv.block_size, head >= kv.heads, head % kv.heads, slot % kv.block_size);
-  KvFormat<type>::store(values, kv, row, element);
 }
 
 dim3 row_grid(const Rows& rows) { return {static_cast<unsigned>(rows.rows)}; }
@@ -152,11 +155,6 @@ void queue_add_rms_norm(Rows residual, Rows delta, const float* weight, float ep
   launch({row_grid(residual), kRowThreads, kPartialBytes, stream, "add_rms_norm"}, add_rms_norm_kernel, residual, delta, weight, eps, out);
 }
 
-void queue_head_rms_norm(Rows x, std::int32_t heads, const float* weight, float eps, cudaStream_t stream) {
-  const auto blocks = static_cast<unsigned>((static_cast<std::int64_t>(x.rows) * heads + kNormWarps - 1) / kNormWarps);
-  launch({blocks, kNormWarps * kWarpSize, 0, stream, "head_rms_norm"}, head_rms_norm_kernel, x, heads, weight, eps);
-}
-
 void queue_add(Rows x, Rows delta, cudaStream_t stream) {
   launch({element_grid(x), kRowThreads, 0, stream, "add"}, add_kernel, x, delta);
 }
@@ -169,22 +167,24 @@ void queue_gather(Rows x, const std::int32_t* rows, Rows out, cudaStream_t strea
   launch({element_grid(out), kRowThreads, 0, stream, "gather"}, gather_kernel, x, rows, out);
 }
 
-void queue_rope(Rows x, std::int32_t heads, const std::int32_t* positions, const RopeView& rope, cudaStream_t stream) {
+void queue_rotate_and_store(Rows q, Rows k, Rows v, const HeadNormView& norm, const RopeView& rope,
+                            const std::int32_t* positions, const std::int32_t* slots, const KvGeometry& kv,
+                            cudaStream_t stream) {
+  // A warp for each head of few tokens; of many, a block for each token, which computes its angles once.
+  const int heads = (q.cols + k.cols + v.cols) / kv.dim;
+  const int groups = std::clamp(kEnoughBlocks / std::max(k.rows, 1), 1, (heads + kHeadWarps - 1) / kHeadWarps);
+  const dim3 grid(static_cast<unsigned>(k.rows), static_cast<unsigned>(groups));
   const std::size_t shared = 2 * static_cast<std::size_t>(rope.pairs) * sizeof(float);
-  launch({row_grid(x), kRowThreads, shared, stream, "rope"}, rope_kernel, x, heads, positions, rope);
-}
-
-void queue_store_kv(Rows k, Rows v, const std::int32_t* slots, const KvGeometry& kv, cudaStream_t stream) {
-  const Launch how{row_grid(k), kRowThreads, 0, stream, "store_kv"};
-  const dim3 heads(static_cast<unsigned>(k.rows), static_cast<unsigned>((2 * kv.heads + kStoreWarps - 1) / kStoreWarps));
-  const Launch by_head{heads, kStoreWarps * kWarpSize, 0, stream, "store_kv"};
+  const auto start = [&](auto* kernel) {
+    launch({grid, kRowThreads, shared, stream, "rotate_and_store"}, kernel, q, k, v, norm, rope, positions, slots, kv);
+  };
   switch (kv.type) {
-    case KvType::f32: return launch(how, store_kv_kernel<KvType::f32>, k, v, slots, kv);
-    case KvType::f16: return launch(how, store_kv_kernel<KvType::f16>, k, v, slots, kv);
-    case KvType::bf16: return launch(how, store_kv_kernel<KvType::bf16>, k, v, slots, kv);
-    case KvType::int8: return launch(by_head, store_quantised_kv_kernel<KvType::int8>, k, v, slots, kv);
-    case KvType::fp8_e4m3: return launch(by_head, store_quantised_kv_kernel<KvType::fp8_e4m3>, k, v, slots, kv);
-    case KvType::int4: return launch(by_head, store_quantised_kv_kernel<KvType::int4>, k, v, slots, kv);
+    case KvType::f32: return start(rotate_and_store_kernel<KvType::f32>);
+    case KvType::f16: return start(rotate_and_store_kernel<KvType::f16>);
+    case KvType::bf16: return start(rotate_and_store_kernel<KvType::bf16>);
+    case KvType::int8: return start(rotate_and_store_kernel<KvType::int8>);
+    case KvType::fp8_e4m3: return start(rotate_and_store_kernel<KvType::fp8_e4m3>);
+    case KvType::int4: return start(rotate_and_store_kernel<KvType::int4>);
   }
 }
 

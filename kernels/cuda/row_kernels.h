@@ -18,22 +18,26 @@ struct Rows {
 // What Backend's operations of these names do; each only queues.
 void queue_rms_norm(Rows x, const float* weight, float eps, Rows out, cudaStream_t stream);
 void queue_add_rms_norm(Rows residual, Rows delta, const float* weight, float eps, Rows out, cudaStream_t stream);
-void queue_head_rms_norm(Rows x, std::int32_t heads, const float* weight, float eps, cudaStream_t stream);
 void queue_add(Rows x, Rows delta, cudaStream_t stream);
 void queue_swiglu(Rows gate_up, Rows out, cudaStream_t stream);
 /// rows[i] < 0 leaves out[i, :] alone.
 void queue_gather(Rows x, const std::int32_t* rows, Rows out, cudaStream_t stream);
 
+/// Weights on the device; null: heads stay as they are.
+struct HeadNormView {
+  const float* q = nullptr;
+  const float* k = nullptr;
+  float eps = 0.0F;
+};
 struct RopeView {
   const float* inv_freq;
   std::int32_t pairs;
   float magnitude;
   bool adjacent;
 };
-/// Angles in double precision, once a token; all its heads share them.
-void queue_rope(Rows x, std::int32_t heads, const std::int32_t* positions, const RopeView& rope, cudaStream_t stream);
-
-/// `slots[i]` is block * block_size + position in the block; below 0: nothing is stored.
-void queue_store_kv(Rows k, Rows v, const std::int32_t* slots, const KvGeometry& kv, cudaStream_t stream);
+/// Angles in double precision. `slots[i]` is block * block_size + place in the block; below 0, token i stays as it was.
+void queue_rotate_and_store(Rows q, Rows k, Rows v, const HeadNormView& norm, const RopeView& rope,
+                            const std::int32_t* positions, const std::int32_t* slots, const KvGeometry& kv,
+                            cudaStream_t stream);
 
 }  // namespace fixpoint::kernels::cuda

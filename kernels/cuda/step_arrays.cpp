@@ -138,10 +138,6 @@ const std::int32_t* CurrentStep::rows(std::span<const std::int32_t> host) {
   return active_ && same(host, arrays_.rows) ? rows_ : upload_.put(host);
 }
 
-const std::int32_t* CurrentStep::positions(std::span<const std::int32_t> host) {
-  return active_ && same(host, arrays_.batch.positions) ? batch_.positions : upload_.put(host);
-}
-
 DeviceBatch CurrentStep::batch(const PagedBatch& host) {
   if (is_current(host)) return batch_;
   upload_.reserve(batch_bytes(host), kBatchArrays);

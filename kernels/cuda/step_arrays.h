@@ -76,7 +76,6 @@ class CurrentStep {
 
   [[nodiscard]] const std::int32_t* tokens(std::span<const std::int32_t> host);
   [[nodiscard]] const std::int32_t* rows(std::span<const std::int32_t> host);
-  [[nodiscard]] const std::int32_t* positions(std::span<const std::int32_t> host);
   [[nodiscard]] DeviceBatch batch(const PagedBatch& host);
   [[nodiscard]] DevicePlan plan(const PagedBatch& host, const TileTokens& tokens);
 

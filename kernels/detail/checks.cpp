@@ -73,19 +73,6 @@ void matmul(const Tensor& x, const Weight& w, const Tensor* bias, const Tensor& 
   if (bias != nullptr) vector_of("matmul", *bias, w.rows());
 }
 
-void head_norm(const Tensor& x, const Tensor& weight) {
-  f32("head_rms_norm", x);
-  require(x.shape.rank() == 3, "head_rms_norm", "expects [n, heads, head_dim]");
-  vector_of("head_rms_norm", weight, x.shape[2]);
-}
-
-void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) {
-  f32("rope", x);
-  require(x.shape.rank() == 3 && x.rows() == static_cast<std::int64_t>(positions.size()), "rope",
-          "expects [n, heads, head_dim] and n positions");
-  require(static_cast<std::int64_t>(2 * rope.inv_freq.size()) <= x.shape[2], "rope", "more frequencies than pairs");
-}
-
 void batch(const char* operation, const PagedBatch& b, const KvShape& shape) {
   const auto seqs = static_cast<std::size_t>(b.num_seqs());
   require(b.block_size == shape.block_size, operation, "batch and KV differ in block size");
@@ -108,10 +95,19 @@ void batch(const char* operation, const PagedBatch& b, const KvShape& shape) {
   }
 }
 
-void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& b, const KvShape& shape) {
-  batch("store_kv", b, shape);
-  heads_of("store_kv", k, b.num_tokens(), shape.num_kv_heads, shape.head_dim);
-  heads_of("store_kv", v, b.num_tokens(), shape.num_kv_heads, shape.head_dim);
+void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                      const PagedBatch& b, const KvShape& shape) {
+  constexpr const char* kOperation = "rotate_and_store";
+  batch(kOperation, b, shape);
+  heads_of(kOperation, q, b.num_tokens(), q.shape[1], shape.head_dim);
+  heads_of(kOperation, k, b.num_tokens(), shape.num_kv_heads, shape.head_dim);
+  heads_of(kOperation, v, b.num_tokens(), shape.num_kv_heads, shape.head_dim);
+  if (norm != nullptr) {
+    vector_of(kOperation, norm->q, shape.head_dim);
+    vector_of(kOperation, norm->k, shape.head_dim);
+  }
+  require(static_cast<std::int64_t>(2 * rope.inv_freq.size()) <= shape.head_dim, kOperation,
+          "more frequencies than pairs");
 }
 
 void attention(const Tensor& q, const PagedBatch& b, const KvShape& shape, const Tensor& out) {

@@ -15,10 +15,9 @@ void embed(const Weight& table, std::span<const std::int32_t> tokens, const Tens
 void norm(const char* operation, const Tensor& x, const Tensor& weight, const Tensor& out);
 void same_matrix(const char* operation, const Tensor& a, const Tensor& b);
 void matmul(const Tensor& x, const Weight& w, const Tensor* bias, const Tensor& out);
-void head_norm(const Tensor& x, const Tensor& weight);
-void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope);
 void batch(const char* operation, const PagedBatch& batch, const KvShape& shape);
-void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, const KvShape& shape);
+void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                      const PagedBatch& batch, const KvShape& shape);
 void attention(const Tensor& q, const PagedBatch& batch, const KvShape& shape, const Tensor& out);
 void swiglu(const Tensor& gate_up, const Tensor& out);
 void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out);

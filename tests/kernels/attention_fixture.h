@@ -65,7 +65,8 @@ class AttentionFixture : public BackendTest {
     }
     const auto n = static_cast<std::int64_t>(s.positions.size());
     Floats out = poison(n * h.query() * h.dim);
-    backend.store_kv(cube(k, n, h.kv, h.dim), cube(v, n, h.kv, h.dim), s.batch(), kv);
+    backend.rotate_and_store(cube(q, n, h.query(), h.dim), cube(k, n, h.kv, h.dim), cube(v, n, h.kv, h.dim), nullptr,
+                             {}, s.batch(), kv);
     backend.attention(cube(q, n, h.query(), h.dim), kv, s.batch(), 1.0F / std::sqrt(static_cast<float>(h.dim)),
                       cube(out, n, h.query(), h.dim));
     return out;
@@ -78,11 +79,14 @@ class AttentionFixture : public BackendTest {
       const auto [first, last] = ranges[i];
       Step s{kv.shape.block_size};
       s.add(last, last - first, sequences[i].blocks);
+      Floats none;
       Floats k;
       Floats v;
       append(k, sequences[i].k, h.kv * h.dim, first, last);
       append(v, sequences[i].v, h.kv * h.dim, first, last);
-      backend.store_kv(cube(k, last - first, h.kv, h.dim), cube(v, last - first, h.kv, h.dim), s.batch(), kv);
+      const std::int64_t n = last - first;
+      backend.rotate_and_store(cube(none, n, 0, h.dim), cube(k, n, h.kv, h.dim), cube(v, n, h.kv, h.dim), nullptr, {},
+                               s.batch(), kv);
     }
   }
 

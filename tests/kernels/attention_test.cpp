@@ -270,7 +270,9 @@ TEST_P(AttentionTest, RefusesBlocksAndPositionsOutOfRange) {
   EXPECT_THROW(backend_->attention(cube(x, 1, 1, 16), kv, s.batch(), 1.0F, cube(out, 1, 1, 16)), std::invalid_argument);
   s.block_ids[0] = 1;
   s.positions[0] = 1;
-  EXPECT_THROW(backend_->store_kv(cube(x, 1, 1, 16), cube(x, 1, 1, 16), s.batch(), kv), std::invalid_argument);
+  EXPECT_THROW(
+      backend_->rotate_and_store(cube(x, 1, 1, 16), cube(x, 1, 1, 16), cube(x, 1, 1, 16), nullptr, {}, s.batch(), kv),
+      std::invalid_argument);
 }
 
 TEST_P(AttentionTest, CountsTheContextOncePerSequence) {

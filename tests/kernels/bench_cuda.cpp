@@ -135,7 +135,8 @@ void time_attention(Backend& backend, const Ceilings& c, const std::string& labe
       all_q.push_back(static_cast<std::int32_t>(all_positions.size()));
     }
     const Floats kv(backend, static_cast<std::int64_t>(sequences) * context, kKvHeads * kDim);
-    backend.store_kv(kv.heads(kKvHeads), kv.heads(kKvHeads), {kBlock, all_q, block_indptr, block_ids, last, all_positions}, layer);
+    backend.rotate_and_store(kv.heads(kKvHeads), kv.heads(kKvHeads), kv.heads(kKvHeads), nullptr, {},
+                             {kBlock, all_q, block_indptr, block_ids, last, all_positions}, layer);
     backend.synchronize();
   }
   const Floats q(backend, n, kHeads * kDim);
@@ -157,7 +158,8 @@ void time_attention(Backend& backend, const Ceilings& c, const std::string& labe
 void time_rows(Backend& backend, const Ceilings& c) {
   const LoadedMatrix table(backend, DType::bf16, 4096, 3584);
   for (const std::int64_t n : {1, 512}) {
-    const Floats x(backend, n, 3584), y(backend, n, 3584), gate_up(backend, n, 37888), act(backend, n, 18944), weight(backend, 1, 3584), head_weight(backend, 1, 128);
+    const Floats x(backend, n, 3584), y(backend, n, 3584), gate_up(backend, n, 37888), act(backend, n, 18944),
+        weight(backend, 1, 3584);
     const auto bytes = static_cast<double>(n * 4);
     const std::vector<std::int32_t> rows(static_cast<std::size_t>(n), 0);
     const auto time = [&](const std::string& name, double traffic, const std::function<void()>& call) {
@@ -167,7 +169,6 @@ void time_rows(Backend& backend, const Ceilings& c) {
     time("add_rms_norm", bytes * 4 * 3584, [&] { backend.add_rms_norm(x.tensor(), y.tensor(), weight.vector(), 1e-6F, y.tensor()); });
     time("add", bytes * 3 * 3584, [&] { backend.add(x.tensor(), y.tensor()); });
     time("swiglu", bytes * (37888 + 18944), [&] { backend.swiglu(gate_up.tensor(), act.tensor()); });
-    time("head_rms_norm", bytes * 2 * 3584, [&] { backend.head_rms_norm(x.heads(28), head_weight.vector(), 1e-6F); });
     // These take an array of the host's each call: its copy is in the time.
     time("embed", bytes * 1.5 * 3584, [&] { backend.embed(*table.weight, rows, y.tensor()); });
     time("gather", bytes * 2 * 3584, [&] { backend.gather(x.tensor(), rows, y.tensor()); });
@@ -193,11 +194,16 @@ void time_keys(Backend& backend, const Ceilings& c) {
     }) / kLayers;
     report(name + " n=512", seconds, traffic, 0, c);
   };
-  time("rope", 8.0 * kTokens * 3584, [&] { backend.rope(q.heads(28), positions, rope); });
+  const Floats weight(backend, 1, 128);
+  const HeadNorm norm{weight.vector(), weight.vector(), 1e-6F};
   for (const KvType type : kKvTypes) {
     KvLayer layer = backend.allocate_kv({kTokens / kBlock, kBlock, 4, 128, type});
-    const double stored = static_cast<double>(kv_row_bytes(type, 128)) * 2 * 4 * kTokens;
-    time("store_kv " + std::string(to_string(type)), 4.0 * 2 * 512 * kTokens + stored, [&] { backend.store_kv(k.heads(4), v.heads(4), batch, layer); });
+    const double traffic =
+        4.0 * (2 * 3584 + 3 * 512) * kTokens + static_cast<double>(kv_row_bytes(type, 128)) * 2 * 4 * kTokens;
+    for (const HeadNorm* heads : {static_cast<const HeadNorm*>(nullptr), &norm}) {
+      time("rotate_and_store " + std::string(heads != nullptr ? "normed " : "") + std::string(to_string(type)), traffic,
+           [&] { backend.rotate_and_store(q.heads(28), k.heads(4), v.heads(4), heads, rope, batch, layer); });
+    }
   }
 }
 

@@ -164,8 +164,6 @@ void bench_rows(Backend& backend, const Options& o, const MachineLimits& m) {
     for (int i = 0; i < 32; ++i) rope.inv_freq.push_back(std::pow(1e6F, -static_cast<float>(i) / 32.0F));
     std::vector<std::int32_t> positions(static_cast<std::size_t>(n));
     std::iota(positions.begin(), positions.end(), 0);
-    const double turn = seconds_per_call(o, [&] { backend.rope(cube(x, n, 14, 64), positions, rope); });
-    report("rope" + rows, turn, static_cast<double>(n * 896 * 3), static_cast<double>(n * 896 * 8), m.fp32_flops, m);
     KvLayer kv = backend.allocate_kv({64, 16, 2, 64, o.kv_type});
     std::vector<std::int32_t> q_indptr{0, static_cast<std::int32_t>(n)};
     const auto blocks = static_cast<std::int32_t>((n + 15) / 16);
@@ -173,8 +171,13 @@ void bench_rows(Backend& backend, const Options& o, const MachineLimits& m) {
     std::iota(ids.begin(), ids.end(), 0);
     const PagedBatch batch{16, q_indptr, block_indptr, ids, last, positions};
     Floats k = random.normal(n * 128);
-    const double store = seconds_per_call(o, [&] { backend.store_kv(cube(k, n, 2, 64), cube(k, n, 2, 64), batch, kv); });
-    report("store_kv" + rows, store, 0, static_cast<double>(n * 256 * 6), m.fp32_flops, m);
+    Floats v = random.normal(n * 128);
+    const double turn = seconds_per_call(o, [&] {
+      backend.rotate_and_store(cube(x, n, 14, 64), cube(k, n, 2, 64), cube(v, n, 2, 64), nullptr, rope, batch, kv);
+    });
+    const double stored = static_cast<double>(n * 2 * 2 * kv_row_bytes(o.kv_type, 64));
+    report("rotate_and_store" + rows, turn, static_cast<double>(n * 1024 * 3),
+           static_cast<double>(n * (896 * 8 + 128 * 8 + 128 * 4)) + stored, m.fp32_flops, m);
   }
 }
 

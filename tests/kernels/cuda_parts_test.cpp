@@ -9,6 +9,7 @@
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/handles.h"
 #include "kernels/cuda/index_upload.h"
+#include "kernels/cuda/row_kernels.h"
 #include "kernels/cuda_backend.h"
 #include "tests/cuda_emulation/emulated_stream.h"
 
@@ -198,6 +199,50 @@ TEST(IndexUploadTest, WhatRoomWasMadeForStaysTogether) {
       check(cudaMemcpyAsync(back.data(), device[static_cast<std::size_t>(i)], count * 4, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync");
       stream.synchronize();
       EXPECT_EQ(back, std::vector<std::int32_t>(count, i)) << count;
+    }
+  }
+}
+
+// Steps are padded with tokens whose slot is -1.
+TEST(RotateAndStoreKernelTest, ATokenWithoutASlotStaysAsItIsAndIsStoredNowhere) {
+  constexpr std::int32_t kTokens = 3, kQueries = 3, kDim = 24, kWidth = (kQueries + 2) * kDim, kBlocks = 2, kBlock = 4;
+  constexpr std::int32_t kSlot = 1 * kBlock + 2;
+  const std::vector<std::int32_t> positions{3, 6, 0}, slots{-1, kSlot, -1};
+  const std::vector<float> inv_freq{1.0F, 0.5F, 0.25F, 0.125F};
+  const std::vector<float> weight(kDim, 1.5F);
+  for (const KvType type : kKvTypes) {
+    const KvShape shape{kBlocks, kBlock, 1, kDim, type};
+    const DeviceMemory storage(KvGeometry(shape, nullptr).bytes());
+    const KvGeometry kv(shape, storage.data());
+    std::fill_n(storage.data(), storage.bytes(), std::byte{0x11});
+    std::vector<float> x(kTokens * kWidth);
+    for (std::size_t i = 0; i < x.size(); ++i) x[i] = 0.01F * static_cast<float>(i);
+    const std::vector<float> before = x;
+    const auto heads = [&](std::int32_t first, std::int32_t count) {
+      return Rows{x.data() + first * kDim, kWidth, kTokens, count * kDim};
+    };
+
+    const Stream stream;
+    queue_rotate_and_store(heads(0, kQueries), heads(kQueries, 1), heads(kQueries + 1, 1),
+                           {weight.data(), weight.data(), 1e-6F}, {inv_freq.data(), 4, 1.0F, false}, positions.data(),
+                           slots.data(), kv, stream.get());
+    stream.synchronize();
+    for (std::int32_t i = 0; i < kTokens * kWidth; ++i) {
+      const auto at = static_cast<std::size_t>(i);
+      const bool changes = i / kWidth == 1 && i % kWidth < (kQueries + 1) * kDim;
+      EXPECT_EQ(x[at] != before[at], changes) << to_string(type) << " float " << i;
+    }
+    // Rows [block][key, value][slot] of one head: the token's two are written, no other is.
+    const auto untouched = [](const std::byte* row, std::int32_t bytes) {
+      return std::all_of(row, row + bytes, [](std::byte b) { return b == std::byte{0x11}; });
+    };
+    const auto* scales = reinterpret_cast<const std::byte*>(kv.scales);
+    for (std::int32_t row = 0; row < kBlocks * 2 * kBlock; ++row) {
+      const bool written = row == (1 * 2 + 0) * kBlock + 2 || row == (1 * 2 + 1) * kBlock + 2;
+      EXPECT_EQ(untouched(kv.data + row * kv.row_bytes, kv.row_bytes), !written) << to_string(type) << " row " << row;
+      const bool scales_written = written && kv.row_scales > 0;
+      EXPECT_EQ(untouched(scales + 2 * row * kv.row_scales, 2 * kv.row_scales), !scales_written)
+          << to_string(type) << " row " << row;
     }
   }
 }

@@ -25,6 +25,9 @@ class OneLayer {
     embedding_ = weight(kVocabulary);
     qkv_ = weight((kHeads + 2 * kKvHeads) * kDim);
     kv_ = backend_->allocate_kv({64, kBlock, kKvHeads, kDim, KvType::f16});
+    Floats norm = random.normal(2 * kDim);
+    norm_ = backend_->allocate(norm.size() * sizeof(float));
+    backend_->upload(vector(norm), norm_.view(DType::f32, {2 * kDim}));
     for (std::size_t i = 0; i < 4; ++i) rope_.inv_freq.push_back(1.0F / static_cast<float>(1 + 10 * i));
   }
 
@@ -43,9 +46,9 @@ class OneLayer {
       const auto heads = [&](std::int64_t first, std::int64_t count) {
         return Tensor{fused.data + first * kDim * 4, DType::f32, {n, count, kDim}, kWidth};
       };
-      backend_->rope(heads(0, kHeads), arrays.batch.positions, rope_);
-      backend_->rope(heads(kHeads, kKvHeads), arrays.batch.positions, rope_);
-      backend_->store_kv(heads(kHeads, kKvHeads), heads(kHeads + kKvHeads, kKvHeads), arrays.batch, kv_);
+      const HeadNorm norm{view(norm_, 1, kDim), Tensor::of(norm_.data() + kDim * 4, DType::f32, {kDim}), 1e-6F};
+      backend_->rotate_and_store(heads(0, kHeads), heads(kHeads, kKvHeads), heads(kHeads + kKvHeads, kKvHeads), &norm,
+                                 rope_, arrays.batch, kv_);
       for (int layer = 0; layer < 2; ++layer) {
         backend_->attention(heads(0, kHeads), kv_, arrays.batch, 0.25F, attention_.view(DType::f32, {n, kHeads, kDim}));
       }
@@ -80,7 +83,7 @@ class OneLayer {
   std::unique_ptr<Weight> embedding_, qkv_;
   KvLayer kv_;
   Rope rope_;
-  Buffer x_, fused_, attention_, picked_, logits_;
+  Buffer norm_, x_, fused_, attention_, picked_, logits_;
   std::int64_t reserved_ = 0;
   bool in_steps_;
   int calls_ = 0;

@@ -87,40 +87,6 @@ TEST_P(RowsTest, AddIsExact) {
   EXPECT_TRUE(same_bits(x.data(), expected.data(), 30 * 700));
 }
 
-TEST_P(RowsTest, HeadNormNormalisesEachHeadOfStridedRows) {
-  Random random(26);
-  Floats fused = random.normal(9 * 600);
-  Floats weight = random.normal(80);
-  Floats fused_copy = fused;
-  const auto heads_of = [](Floats& f) {
-    Tensor t = Tensor::of(f.data() + 40, DType::f32, {9, 5, 80});
-    t.row_stride = 600;
-    return t;
-  };
-  backend_->head_rms_norm(heads_of(fused), vector(weight), 1e-6F);
-  reference_->head_rms_norm(heads_of(fused_copy), vector(weight), 1e-6F);
-  EXPECT_LT(worst_error(fused, fused_copy), 3e-6);
-  EXPECT_TRUE(same_bits(fused.data(), fused_copy.data(), 40));
-}
-
-TEST_P(RowsTest, RopeMatchesTheReferenceInBothPairings) {
-  Random random(27);
-  for (const RopePairing pairing : {RopePairing::half_split, RopePairing::adjacent}) {
-    for (const std::size_t pairs : {8U, 20U, 32U, 40U}) {  // of heads of 80: partly rotated, or whole
-      Rope rope{pairing, {}, 1.25F};
-      for (std::size_t i = 0; i < pairs; ++i) {
-        rope.inv_freq.push_back(std::pow(1e4F, -static_cast<float>(i) / static_cast<float>(pairs)));
-      }
-      const std::vector<std::int32_t> positions = {0, 1, 5000, 17, 32000, 3};
-      Floats x = random.normal(6 * 3 * 80);
-      Floats expected = x;
-      backend_->rope(cube(x, 6, 3, 80), positions, rope);
-      reference_->rope(cube(expected, 6, 3, 80), positions, rope);
-      EXPECT_LT(worst_error(x, expected), 1e-6) << pairs;
-    }
-  }
-}
-
 TEST_P(RowsTest, GathersUploadsAndDownloads) {
   Random random(28);
   Floats x = random.normal(7 * 33);
@@ -149,7 +115,6 @@ TEST_P(RowsTest, NoRowsIsNoWork) {
   backend_->matmul(matrix(none, 0, 32), *weight, nullptr, matrix(none, 0, 16));
   backend_->embed(*weight, {}, matrix(none, 0, 32));
   backend_->gather(matrix(none, 0, 32), {}, matrix(none, 0, 32));
-  backend_->rope(cube(none, 0, 2, 16), {}, Rope{RopePairing::half_split, {1.0F}, 1.0F});
 }
 
 INSTANTIATE_TEST_SUITE_P(EveryBackend, RowsTest, ::testing::ValuesIn(backend_cases()), case_name);

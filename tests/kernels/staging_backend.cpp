@@ -42,17 +42,14 @@ class StagingBackend final : public Backend {
     Staged a(*this, x), b(*this, bias != nullptr ? *bias : Tensor{}), o(*this, out);
     device_->matmul(a.tensor(), w, bias != nullptr ? &b.tensor() : nullptr, o.tensor());
   }
-  void head_rms_norm(const Tensor& x, const Tensor& weight, float eps) override {
-    Staged a(*this, x), w(*this, weight);
-    device_->head_rms_norm(a.tensor(), w.tensor(), eps);
-  }
-  void rope(const Tensor& x, std::span<const std::int32_t> positions, const Rope& rope) override {
-    Staged a(*this, x);
-    device_->rope(a.tensor(), positions, rope);
-  }
-  void store_kv(const Tensor& k, const Tensor& v, const PagedBatch& batch, KvLayer& layer) override {
-    Staged a(*this, k), b(*this, v);
-    device_->store_kv(a.tensor(), b.tensor(), batch, layer);
+  void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const HeadNorm* norm, const Rope& rope,
+                        const PagedBatch& batch, KvLayer& layer) override {
+    const HeadNorm none{};
+    Staged a(*this, q), b(*this, k), c(*this, v), q_norm(*this, norm != nullptr ? norm->q : none.q),
+        k_norm(*this, norm != nullptr ? norm->k : none.k);
+    const HeadNorm staged{q_norm.tensor(), k_norm.tensor(), norm != nullptr ? norm->eps : 0.0F};
+    device_->rotate_and_store(a.tensor(), b.tensor(), c.tensor(), norm != nullptr ? &staged : nullptr, rope, batch,
+                              layer);
   }
   void attention(const Tensor& q, const KvLayer& layer, const PagedBatch& batch, float scale, const Tensor& out) override {
     Staged a(*this, q), o(*this, out);
