@@ -1,11 +1,14 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "kernels/cuda/attention_plan.h"
+#include "kernels/cuda/device_weight.h"
 #include "kernels/cuda/error.h"
 #include "kernels/cuda/handles.h"
 #include "kernels/cuda/index_upload.h"
@@ -199,6 +202,30 @@ TEST(IndexUploadTest, WhatRoomWasMadeForStaysTogether) {
       check(cudaMemcpyAsync(back.data(), device[static_cast<std::size_t>(i)], count * 4, cudaMemcpyDeviceToHost, stream.get()), "cudaMemcpyAsync");
       stream.synchronize();
       EXPECT_EQ(back, std::vector<std::int32_t>(count, i)) << count;
+    }
+  }
+}
+
+// Weights that go through both buffers of 16 MiB several times, and one of which a row is more than a buffer.
+TEST(StagedUploadTest, WeightsLargerThanItsBuffersArriveWhole) {
+  const Stream stream;
+  StagedUpload upload(stream);
+  constexpr std::int64_t kLongRow = (std::int64_t{17} << 20U) / 4;
+  for (const auto& [rows, cols] : {std::pair<std::int64_t, std::int64_t>(13000, 1024), {3, kLongRow}, {9000, 1024}}) {
+    std::vector<std::uint32_t> values(static_cast<std::size_t>(rows * cols));
+    std::iota(values.begin(), values.end(), 0U);
+    const std::int64_t first_rows = rows / 3;
+    const Tensor parts[] = {Tensor::of(values.data(), DType::f32, {first_rows, cols}),
+                            Tensor::of(values.data() + first_rows * cols, DType::f32, {rows - first_rows, cols})};
+    const DeviceWeight weight(parts, upload);
+    stream.synchronize();
+    ASSERT_EQ(weight.parts().size(), 2U);
+    EXPECT_EQ(weight.parts()[1].first_row, first_rows);
+    for (std::size_t i = 0; i < 2; ++i) {
+      const MatrixView& view = weight.parts()[i].view;
+      ASSERT_EQ(view.pitch, 4 * cols) << "rows of whole units follow one another as in the file";
+      EXPECT_EQ(std::memcmp(view.data, parts[i].data, static_cast<std::size_t>(parts[i].bytes())), 0)
+          << rows << " rows, part " << i;
     }
   }
 }
