@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <span>
 #include <vector>
 
@@ -9,7 +10,8 @@
 
 namespace fixpoint::kernels::cuda {
 
-/// Copies to the device through two page-locked buffers: one is filled while the other is being copied.
+/// Copies to the device through two page-locked buffers: one is filled while the other is being copied. On the backend's
+/// own stream: what uses a weight comes after its copies, and there is no other work while a model loads.
 class StagedUpload {
  public:
   explicit StagedUpload(const Stream& stream) : stream_(stream) {}
