@@ -20,6 +20,19 @@ constexpr auto likelier = [](const auto& a, const auto& b) {
 /// Below this, dividing by the temperature leaves float's range.
 bool greedy(const SamplingParams& params) { return params.temperature < 1e-5F; }
 
+/// `row` is left to the caller.
+kernels::RowChoice choice_at(const SamplePoint& point, std::size_t vocab_size) {
+  const SamplingParams& params = *point.params;
+  kernels::RowChoice choice{.vocab_size = static_cast<std::int32_t>(vocab_size)};
+  if (greedy(params)) return choice;
+  choice.inverse_temperature = 1.0F / params.temperature;
+  if (params.min_p > 0.0F) choice.depth = -std::log(params.min_p) * params.temperature;
+  choice.top_k = params.top_k;
+  choice.top_p = params.top_p;
+  choice.u = uniform(point.seed, point.sample, point.position, Purpose::token);
+  return choice;
+}
+
 std::size_t at(TokenId token) { return static_cast<std::size_t>(token); }
 
 }  // namespace
@@ -97,7 +110,7 @@ void Sampler::collect_at_least(std::span<const float> logits, float floor) {
     if (block_max_[block] < floor) continue;
     const std::size_t end = std::min((block + 1) * detail::scan_block, logits.size());
     for (std::size_t i = block * detail::scan_block; i < end; ++i) {
-      if (logits[i] >= floor) candidates_.push_back({logits[i], static_cast<TokenId>(i), 0.0F});
+      if (logits[i] >= floor) candidates_.push_back({logits[i], static_cast<TokenId>(i), 0});
     }
   }
 }
@@ -113,46 +126,55 @@ void Sampler::collect_top(std::span<const float> logits, std::size_t k, float fl
   }
   collect_at_least(logits, floor);
   if (candidates_.size() <= k) return;
-  std::nth_element(candidates_.begin(), candidates_.begin() + static_cast<std::ptrdiff_t>(k), candidates_.end(), likelier);
-  candidates_.resize(k);
+  ranked_ = candidates_;
+  const auto last = ranked_.begin() + static_cast<std::ptrdiff_t>(k - 1);
+  std::nth_element(ranked_.begin(), last, ranked_.end(), likelier);
+  keep_through(*last);
 }
 
-/// The likeliest tokens, enough that their weights sum to `mass`, or a few more.
-void Sampler::collect_mass(std::span<const float> logits, double mass, float inverse_temperature) {
-  for (float depth = 2.0F; depth < 128.0F; depth *= 2.0F) {
+/// Drops the candidates that are less likely than `last`.
+void Sampler::keep_through(const Candidate& last) {
+  std::erase_if(candidates_, [&](const Candidate& candidate) { return likelier(last, candidate); });
+}
+
+/// The likeliest tokens, enough that their weights sum to `mass`, or a few more. At a depth of 32 all that have weight are
+/// there. After weigh_all.
+void Sampler::collect_mass(std::span<const float> logits, std::uint64_t mass, float inverse_temperature) {
+  std::uint64_t total = 0;
+  for (float depth = 2.0F; total < mass; depth *= 2.0F) {
     collect_at_least(logits, max_ - depth / inverse_temperature);
-    if (weigh(inverse_temperature) >= mass) return;
+    total = 0;
+    for (Candidate& candidate : candidates_) total += candidate.weight = kernels::fixed_point(weights_[at(candidate.token)]);
   }
-  collect_at_least(logits, std::numeric_limits<float>::lowest());
-  weigh(inverse_temperature);
 }
 
-double Sampler::weigh(float inverse_temperature) {
-  double total = 0.0;
+std::uint64_t Sampler::weigh(float inverse_temperature) {
+  std::uint64_t total = 0;
   for (Candidate& candidate : candidates_) {
-    candidate.weight = detail::exp_nonpositive((candidate.logit - max_) * inverse_temperature);
-    total += static_cast<double>(candidate.weight);
+    candidate.weight = detail::token_weight(candidate.logit, max_, inverse_temperature);
+    total += candidate.weight;
   }
   return total;
 }
 
-double Sampler::weigh_all(std::span<const float> logits, float max, float inverse_temperature) {
+std::uint64_t Sampler::weigh_all(std::span<const float> logits, float max, float inverse_temperature) {
   weights_.resize(logits.size());
   return detail::exponentiate(logits, max, inverse_temperature, weights_, block_weight_);
 }
 
-/// Cuts candidates_ to the smallest set of likeliest ones whose weights reach `mass`, by repeated halving. Returns its weight.
-double Sampler::keep_mass(double mass) {
+/// Cuts candidates_ to the fewest of the likeliest whose weights reach `mass`, by repeated halving. Returns their weight.
+std::uint64_t Sampler::keep_mass(std::uint64_t mass) {
+  ranked_ = candidates_;
   std::size_t kept = 0;
-  std::size_t end = candidates_.size();
-  double weight = 0.0;
+  std::size_t end = ranked_.size();
+  std::uint64_t weight = 0;
   while (end - kept > 1) {
     const std::size_t middle = kept + (end - kept) / 2;
-    const auto first = candidates_.begin();
+    const auto first = ranked_.begin();
     std::nth_element(first + static_cast<std::ptrdiff_t>(kept), first + static_cast<std::ptrdiff_t>(middle),
                      first + static_cast<std::ptrdiff_t>(end), likelier);
-    double upper = 0.0;
-    for (std::size_t i = kept; i < middle; ++i) upper += static_cast<double>(candidates_[i].weight);
+    std::uint64_t upper = 0;
+    for (std::size_t i = kept; i < middle; ++i) upper += ranked_[i].weight;
     if (weight + upper >= mass) {
       end = middle;
     } else {
@@ -160,63 +182,49 @@ double Sampler::keep_mass(double mass) {
       kept = middle;
     }
   }
-  candidates_.resize(end);
-  weight = 0.0;
-  for (const Candidate& candidate : candidates_) weight += static_cast<double>(candidate.weight);
+  weight += ranked_[kept].weight;
+  keep_through(ranked_[kept]);
   return weight;
 }
 
-Sampler::Filtered Sampler::filter(std::span<const float> logits, const SamplingParams& params) {
-  const float inverse_temperature = 1.0F / params.temperature;
-  const auto k = static_cast<std::size_t>(params.top_k);
-  const bool cut_k = params.top_k > 0 && k < logits.size();
-  const bool cut_min = params.min_p > 0.0F;
-  const bool cut_p = params.top_p < 1.0F;
-  if (!cut_k && !cut_min) {
-    const double total = weigh_all(logits, max_, inverse_temperature);
+Sampler::Filtered Sampler::filter(std::span<const float> logits, const kernels::RowChoice& choice) {
+  const auto k = static_cast<std::size_t>(choice.top_k);
+  const bool cut_k = k > 0 && k < logits.size();
+  const bool cut_p = choice.top_p < 1.0F;
+  if (!cut_k && choice.depth == infinity) {
+    const std::uint64_t total = weigh_all(logits, max_, choice.inverse_temperature);
     if (!cut_p) return {true, total};
-    const double mass = total * static_cast<double>(params.top_p);
-    collect_mass(logits, mass, inverse_temperature);
+    const std::uint64_t mass = kernels::kept_mass(total, choice.top_p);
+    collect_mass(logits, mass, choice.inverse_temperature);
     return {false, keep_mass(mass)};
   }
-  const float floor = cut_min ? max_ + std::log(params.min_p) * params.temperature : std::numeric_limits<float>::lowest();
+  const float floor = std::max(max_ - choice.depth, std::numeric_limits<float>::lowest());
   if (cut_k) {
     collect_top(logits, k, floor);
   } else {
     collect_at_least(logits, floor);
   }
-  const double total = weigh(inverse_temperature);
-  return {false, cut_p ? keep_mass(total * static_cast<double>(params.top_p)) : total};
+  const std::uint64_t total = weigh(choice.inverse_temperature);
+  return {false, cut_p ? keep_mass(kernels::kept_mass(total, choice.top_p)) : total};
 }
 
 TokenId Sampler::draw(const Filtered& filtered, double u) const {
-  double left = u * filtered.total;
+  std::uint64_t left = kernels::drawn_mass(filtered.total, u);
   if (!filtered.everything) {
-    const Candidate* last = &candidates_.front();
-    for (const Candidate& candidate : candidates_) {
-      if (candidate.weight > 0.0F) last = &candidate;
-      left -= static_cast<double>(candidate.weight);
-      if (left < 0.0) break;
-    }
-    return last->token;
+    auto candidate = candidates_.begin();
+    while (left >= candidate->weight) left -= (candidate++)->weight;
+    return candidate->token;
   }
   std::size_t block = 0;
-  while (block + 1 < block_weight_.size() && left >= block_weight_[block]) left -= block_weight_[block++];
-  // Rounding may leave a little past the end; then it is the last token that has any weight.
-  while (block > 0 && block_weight_[block] == 0.0) --block;
-  const std::size_t end = std::min((block + 1) * detail::scan_block, weights_.size());
-  std::size_t last = block * detail::scan_block;
-  for (std::size_t i = last; i < end; ++i) {
-    if (weights_[i] > 0.0F) last = i;
-    left -= static_cast<double>(weights_[i]);
-    if (left < 0.0) break;
-  }
-  return static_cast<TokenId>(last);
+  while (left >= block_weight_[block]) left -= block_weight_[block++];
+  std::size_t i = block * detail::scan_block;
+  for (std::uint64_t weight = 0; left >= (weight = kernels::fixed_point(weights_[i])); ++i) left -= weight;
+  return static_cast<TokenId>(i);
 }
 
 TokenLogprobs Sampler::logprobs(std::span<const float> logits, TokenId chosen, int top) {
   const float max = detail::find_maximum(logits, block_max_).value;
-  const double log_total = std::log(weigh_all(logits, max, 1.0F)) + static_cast<double>(max);
+  const double log_total = std::log(static_cast<double>(weigh_all(logits, max, 1.0F)) * 0x1p-40) + static_cast<double>(max);
   const auto logprob = [&](float logit) { return static_cast<float>(static_cast<double>(logit) - log_total); };
   TokenLogprobs result{{chosen, logprob(logits[at(chosen)])}, {}};
   if (top > 0) {
@@ -225,6 +233,12 @@ TokenLogprobs Sampler::logprobs(std::span<const float> logits, TokenId chosen, i
     for (const Candidate& candidate : candidates_) result.top.push_back({candidate.token, logprob(candidate.logit)});
   }
   return result;
+}
+
+std::optional<kernels::RowChoice> Sampler::row_choice(const SamplePoint& point) const {
+  const SamplingParams& params = *point.params;
+  if (!params.logit_bias.empty() || uses_history(params) || !point.forbidden.empty() || params.logprobs) return std::nullopt;
+  return choice_at(point, vocab_size_);
 }
 
 tl::expected<SampledToken, std::string> Sampler::sample(std::span<const float> logits, const SamplePoint& point) {
@@ -236,8 +250,8 @@ tl::expected<SampledToken, std::string> Sampler::sample(std::span<const float> l
   if (greedy(params)) {
     result.token = argmax_;
   } else {
-    const Filtered filtered = filter(*adjusted, params);
-    result.token = draw(filtered, uniform(point.seed, point.sample, point.position, Purpose::token));
+    const kernels::RowChoice choice = choice_at(point, vocab_size_);
+    result.token = draw(filter(*adjusted, choice), choice.u);
   }
   if (params.logprobs) result.logprobs = logprobs(logits, result.token, params.top_logprobs);
   return result;
@@ -254,16 +268,15 @@ tl::expected<std::vector<Sampler::Probability>, std::string> Sampler::distributi
     result.push_back({argmax_, 1.0F});
     return result;
   }
-  const Filtered filtered = filter(*adjusted, params);
-  const auto add = [&](TokenId token, float weight) {
-    if (weight > 0.0F) result.push_back({token, static_cast<float>(static_cast<double>(weight) / filtered.total)});
+  const Filtered filtered = filter(*adjusted, choice_at(point, vocab_size_));
+  const auto add = [&](TokenId token, std::uint64_t weight) {
+    if (weight > 0) result.push_back({token, static_cast<float>(static_cast<double>(weight) / static_cast<double>(filtered.total))});
   };
   if (filtered.everything) {
-    for (std::size_t i = 0; i < weights_.size(); ++i) add(static_cast<TokenId>(i), weights_[i]);
+    for (std::size_t i = 0; i < weights_.size(); ++i) add(static_cast<TokenId>(i), kernels::fixed_point(weights_[i]));
   } else {
     for (const Candidate& candidate : candidates_) add(candidate.token, candidate.weight);
   }
-  std::sort(result.begin(), result.end(), [](const Probability& a, const Probability& b) { return a.token < b.token; });
   return result;
 }
 

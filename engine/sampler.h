@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/request.h"
+#include "kernels/row_choice.h"
 
 namespace fixpoint::engine {
 
@@ -49,13 +50,18 @@ struct SampledToken {
 
 /// Chooses tokens from logits: bias, penalties, temperature, min_p, top_k, top_p, in this order; each filter works on what
 /// the one before it left. Ids at or above `vocab_size` are padding and never chosen. The choice is a function of the
-/// arguments alone. Linear in the vocabulary: selections, no sorts. One thread; holds scratch memory.
+/// arguments alone, in integers where order would matter (kernels/row_choice.h): every device makes the same. Linear in the
+/// vocabulary: selections, no sorts. One thread; holds scratch memory.
 class Sampler {
  public:
   explicit Sampler(std::int64_t vocab_size) : vocab_size_(static_cast<std::size_t>(vocab_size)) {}
 
   /// Error, in words: the logits hold NaN or +inf, or nothing is left to choose from.
   [[nodiscard]] tl::expected<SampledToken, std::string> sample(std::span<const float> logits, const SamplePoint& point);
+
+  /// The same choice for somebody who has the row of logits and nothing else (`row` is left to the caller). Unset where it
+  /// depends on more, or log-probabilities are wanted.
+  [[nodiscard]] std::optional<kernels::RowChoice> row_choice(const SamplePoint& point) const;
 
   struct Probability {
     TokenId token = 0;
@@ -69,22 +75,23 @@ class Sampler {
   struct Candidate {
     float logit = 0.0F;
     TokenId token = 0;
-    float weight = 0.0F;
+    std::uint64_t weight = 0;
   };
   struct Filtered {
-    bool everything = false;  // all ids, weights in weights_; else candidates_
-    double total = 0.0;
+    bool everything = false;  // all ids, weights in weights_; else candidates_, by ascending id
+    std::uint64_t total = 0;
   };
 
   [[nodiscard]] bool find_max(std::span<const float> logits);
   [[nodiscard]] tl::expected<std::span<const float>, std::string> adjust(std::span<const float> logits, const SamplePoint& point);
-  [[nodiscard]] Filtered filter(std::span<const float> logits, const SamplingParams& params);
+  [[nodiscard]] Filtered filter(std::span<const float> logits, const kernels::RowChoice& choice);
   void collect_at_least(std::span<const float> logits, float floor);
   void collect_top(std::span<const float> logits, std::size_t k, float floor);
-  void collect_mass(std::span<const float> logits, double mass, float inverse_temperature);
-  double weigh(float inverse_temperature);
-  double weigh_all(std::span<const float> logits, float max, float inverse_temperature);
-  double keep_mass(double mass);
+  void collect_mass(std::span<const float> logits, std::uint64_t mass, float inverse_temperature);
+  std::uint64_t weigh(float inverse_temperature);
+  std::uint64_t weigh_all(std::span<const float> logits, float max, float inverse_temperature);
+  std::uint64_t keep_mass(std::uint64_t mass);
+  void keep_through(const Candidate& last);
   [[nodiscard]] TokenId draw(const Filtered& filtered, double u) const;
   [[nodiscard]] TokenLogprobs logprobs(std::span<const float> logits, TokenId chosen, int top);
 
@@ -94,8 +101,9 @@ class Sampler {
   std::vector<float> adjusted_;        // logits after bias and penalties
   std::vector<float> block_max_;       // per block of ids
   std::vector<float> weights_;         // unnormalised probabilities of all ids
-  std::vector<double> block_weight_;   // their sums per block
-  std::vector<Candidate> candidates_;
+  std::vector<std::uint64_t> block_weight_;  // sums per block of what fixed_point makes of them
+  std::vector<Candidate> candidates_;  // by ascending id
+  std::vector<Candidate> ranked_;      // scratch of the selections
 };
 
 }  // namespace fixpoint::engine

@@ -2,38 +2,15 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <limits>
+
+#include "kernels/row_choice.h"
 
 namespace fixpoint::engine::detail {
 namespace {
 
 constexpr std::size_t lanes = 16;
 constexpr float infinity = std::numeric_limits<float>::infinity();
-
-/// 2^n * p(f) with x = (n + f) ln 2, |f| <= 1/2; p is the Taylor polynomial of e^r. Branch-free, so that loops vectorise.
-inline float exp_inline(float x) {
-  constexpr float log2e = 1.44269504F;
-  constexpr float ln2_high = 0.693359375F;
-  constexpr float ln2_low = -2.12194440e-4F;
-  constexpr float round_magic = 12582912.0F;  // 1.5 * 2^23: adding it rounds to an integer
-  const float clamped = x > -87.0F ? x : -87.0F;
-  const float shifted = clamped * log2e + round_magic;
-  const float n = shifted - round_magic;
-  const float r = (clamped - n * ln2_high) - n * ln2_low;
-  float p = 1.0F / 5040.0F;
-  p = p * r + 1.0F / 720.0F;
-  p = p * r + 1.0F / 120.0F;
-  p = p * r + 1.0F / 24.0F;
-  p = p * r + 1.0F / 6.0F;
-  p = p * r + 0.5F;
-  p = p * r + 1.0F;
-  p = p * r + 1.0F;
-  // The low bits of `shifted` are n; -87 keeps n above -126, so the exponent field stays in range.
-  const auto exponent = (std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(round_magic) + 127U) << 23U;
-  const float value = p * std::bit_cast<float>(exponent);
-  return x > -87.0F ? value : 0.0F;
-}
 
 struct BlockScan {
   float max = -infinity;
@@ -64,9 +41,33 @@ BlockScan scan(const float* values, std::size_t n) {
   return result;
 }
 
+/// The sum of fixed_point(weight), exactly, with 32 bit operations alone: each weight in two halves of 20 bits.
+std::uint64_t sum_fixed_point(const float* weights, std::size_t n) {
+  constexpr float half = 0x1p20F;
+  std::array<std::int32_t, lanes> high{};
+  std::array<std::int32_t, lanes> low{};
+  std::size_t i = 0;
+  for (; i + lanes <= n; i += lanes) {
+    for (std::size_t lane = 0; lane < lanes; ++lane) {
+      const float scaled = weights[i + lane] * half;
+      const auto whole = static_cast<std::int32_t>(scaled);
+      high[lane] += whole;
+      low[lane] += static_cast<std::int32_t>((scaled - static_cast<float>(whole)) * half);
+    }
+  }
+  std::uint64_t sum = 0;
+  for (; i < n; ++i) sum += kernels::fixed_point(weights[i]);
+  for (std::size_t lane = 0; lane < lanes; ++lane) {
+    sum += (static_cast<std::uint64_t>(high[lane]) << 20U) + static_cast<std::uint64_t>(low[lane]);
+  }
+  return sum;
+}
+
 }  // namespace
 
-float exp_nonpositive(float x) { return exp_inline(x); }
+std::uint64_t token_weight(float logit, float max, float inverse_temperature) {
+  return kernels::token_weight(logit, max, inverse_temperature);
+}
 
 Maximum find_maximum(std::span<const float> logits, std::vector<float>& block_max) {
   block_max.resize((logits.size() + scan_block - 1) / scan_block);
@@ -89,26 +90,18 @@ Maximum find_maximum(std::span<const float> logits, std::vector<float>& block_ma
   return result;
 }
 
-double exponentiate(std::span<const float> logits, float max, float inverse_temperature, std::span<float> weights,
-                    std::vector<double>& block_sum) {
+std::uint64_t exponentiate(std::span<const float> logits, float max, float inverse_temperature, std::span<float> weights,
+                           std::vector<std::uint64_t>& block_sum) {
   block_sum.resize((logits.size() + scan_block - 1) / scan_block);
-  double total = 0.0;
+  std::uint64_t total = 0;
   for (std::size_t block = 0; block < block_sum.size(); ++block) {
     const std::size_t begin = block * scan_block;
     const std::size_t n = std::min(scan_block, logits.size() - begin);
     const float* in = logits.data() + begin;
     float* out = weights.data() + begin;
-    for (std::size_t i = 0; i < n; ++i) out[i] = exp_inline((in[i] - max) * inverse_temperature);
-    std::array<float, lanes> sums{};
-    std::size_t i = 0;
-    for (; i + lanes <= n; i += lanes) {
-      for (std::size_t lane = 0; lane < lanes; ++lane) sums[lane] += out[i + lane];
-    }
-    double sum = 0.0;
-    for (; i < n; ++i) sum += static_cast<double>(out[i]);
-    for (const float lane : sums) sum += static_cast<double>(lane);
-    block_sum[block] = sum;
-    total += sum;
+    for (std::size_t i = 0; i < n; ++i) out[i] = kernels::exp_nonpositive((in[i] - max) * inverse_temperature);
+    block_sum[block] = sum_fixed_point(out, n);
+    total += block_sum[block];
   }
   return total;
 }

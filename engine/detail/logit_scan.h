@@ -19,12 +19,12 @@ struct Maximum {
 /// Also fills `block_max` [ceil(n / scan_block)].
 [[nodiscard]] Maximum find_maximum(std::span<const float> logits, std::vector<float>& block_max);
 
-/// weights[i] = exp((logits[i] - max) * inverse_temperature), relative error below 3e-7; sums per block in a fixed order.
-/// Returns the total.
-double exponentiate(std::span<const float> logits, float max, float inverse_temperature, std::span<float> weights,
-                    std::vector<double>& block_sum);
+/// weights[i] = exp((logits[i] - max) * inverse_temperature), of which kernels::fixed_point makes the weight; the sums of those
+/// per block. Returns the total.
+std::uint64_t exponentiate(std::span<const float> logits, float max, float inverse_temperature, std::span<float> weights,
+                           std::vector<std::uint64_t>& block_sum);
 
-/// exp(x) for x <= 0; 0 below -87.
-[[nodiscard]] float exp_nonpositive(float x);
+/// kernels::token_weight.
+[[nodiscard]] std::uint64_t token_weight(float logit, float max, float inverse_temperature);
 
 }  // namespace fixpoint::engine::detail

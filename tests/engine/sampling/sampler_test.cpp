@@ -14,6 +14,7 @@
 
 #include "engine/counter_rng.h"
 #include "engine/detail/logit_scan.h"
+#include "tests/kernels/plain_choice.h"
 
 namespace fixpoint::engine {
 namespace {
@@ -106,15 +107,43 @@ TEST(CounterRngTest, NumbersAreSpreadEvenly) {
 }
 
 TEST(LogitScanTest, ExponentialIsExactToAFewUnits) {
-  for (int i = 0; i <= 87000; ++i) {
-    const float x = -static_cast<float>(i) * 0.001F;
-    const double exact = std::exp(static_cast<double>(x));
-    if (x <= -87.0F) continue;
-    ASSERT_NEAR(static_cast<double>(detail::exp_nonpositive(x)) / exact, 1.0, 3e-7) << x;
+  std::vector<float> logits{0.0F, -28.0F, -1000.0F, -3e38F, -infinity};
+  const std::size_t special = logits.size();
+  for (int i = 0; i < 28000; ++i) logits.push_back(-static_cast<float>(i) * 0.001F);
+  std::vector<float> weights(logits.size());
+  std::vector<std::uint64_t> sums;
+  detail::exponentiate(logits, 0.0F, 1.0F, weights, sums);
+  EXPECT_EQ(weights[0], 1.0F);
+  for (std::size_t i = 1; i < special; ++i) EXPECT_EQ(weights[i], 0.0F) << logits[i];
+  for (std::size_t i = special; i < logits.size(); ++i) {
+    ASSERT_NEAR(static_cast<double>(weights[i]) / std::exp(static_cast<double>(logits[i])), 1.0, 3e-7) << logits[i];
   }
-  EXPECT_EQ(detail::exp_nonpositive(0.0F), 1.0F);
-  EXPECT_EQ(detail::exp_nonpositive(-infinity), 0.0F);
-  EXPECT_EQ(detail::exp_nonpositive(-1000.0F), 0.0F);
+}
+
+TEST(LogitScanTest, WeightsAreTheSameByBlocksAndOneByOne) {
+  for (const std::size_t n : {1U, 15U, 16U, 127U, 128U, 300U, 1000U}) {
+    const auto logits = random_logits(n, 5, 6.0F);
+    const float max = *std::max_element(logits.begin(), logits.end());
+    std::vector<float> weights(n);
+    std::vector<std::uint64_t> sums;
+    const std::uint64_t total = detail::exponentiate(logits, max, 1.3F, weights, sums);
+    std::vector<std::uint64_t> expected(sums.size());
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint64_t weight = detail::token_weight(logits[i], max, 1.3F);
+      ASSERT_EQ(kernels::fixed_point(weights[i]), weight);
+      expected[i / detail::scan_block] += weight;
+    }
+    EXPECT_EQ(sums, expected);
+    EXPECT_EQ(total, std::accumulate(expected.begin(), expected.end(), std::uint64_t{0}));
+  }
+}
+
+// A build whose weights differ gives other tokens for the same seed: it contracts products and sums, or rounds otherwise.
+TEST(LogitScanTest, WeightsAreTheseBitsInEveryBuild) {
+  std::uint64_t hash = 0;
+  for (int i = 0; i < 30000; ++i) hash = mix64(hash ^ detail::token_weight(-static_cast<float>(i) * 0.001F, 0.0F, 1.0F));
+  EXPECT_EQ(detail::token_weight(2.5F, 2.5F, 3.0F), std::uint64_t{1} << 40U);
+  EXPECT_EQ(hash, 0xf2c9fe2cbc687672U);
 }
 
 TEST(LogitScanTest, MaximumIsTheFirstOfTheHighestAtEveryPlace) {
@@ -219,6 +248,53 @@ TEST(SamplerTest, DistributionsAgreeWithThePlainComputation) {
       ASSERT_TRUE(std::any_of(got->begin(), got->end(), [t = token](const auto& p) { return p.token == t; })) << "round " << round;
     }
   }
+}
+
+TEST(SamplerTest, ChoosesExactlyAsAPlainWalkOverWhatIsKept) {
+  std::mt19937 random(11);
+  const auto pick = [&](auto... values) {
+    const std::array all{values...};
+    return all[random() % all.size()];
+  };
+  for (unsigned round = 0; round < 600; ++round) {
+    const auto n = static_cast<std::size_t>(pick(1, 2, 37, 128, 300, 1000));
+    auto logits = random_logits(n, round, pick(0.1F, 1.5F, 6.0F));
+    if (round % 3 == 0) {  // many equals, zeros of both signs among them
+      for (float& logit : logits) logit = std::round(2.0F * logit) / 2.0F;
+    }
+    if (round % 4 == 0 && n > 1) {
+      for (std::size_t i = 0; i < n; i += 3) logits[(i + round) % n] = -infinity;
+      logits[round % n] = 1.0F;
+    }
+    const SamplingParams params{.temperature = pick(0.0F, 1e-4F, 0.3F, 1.0F, 5.0F, 1000.0F),
+                                .top_k = pick(0, 0, 1, 2, 40, static_cast<int>(n) - 1, static_cast<int>(n), static_cast<int>(n) + 5),
+                                .top_p = pick(1.0F, 1.0F, 1e-6F, 0.3F, 0.95F, 0.99999994F),
+                                .min_p = pick(0.0F, 0.0F, 0.001F, 0.2F, 1.0F)};
+    Sampler sampler(static_cast<std::int64_t>(n));
+    for (std::uint64_t position = 0; position < 5; ++position) {
+      const SamplePoint point{.params = &params, .seed = round, .position = position};
+      const auto choice = sampler.row_choice(point);
+      ASSERT_TRUE(choice);
+      ASSERT_EQ(sampler.sample(logits, point)->token, kernels::plain_choice(logits, *choice, detail::token_weight))
+          << "round " << round << ", " << n << " tokens";
+    }
+  }
+}
+
+TEST(SamplerTest, WhatDependsOnMoreThanTheRowIsNoRowChoice) {
+  const Sampler sampler(100);
+  const std::vector<TokenId> stop{3};
+  const auto is_row_choice = [&](const SamplingParams& params, std::span<const TokenId> forbidden = {}) {
+    return sampler.row_choice({.params = &params, .forbidden = forbidden}).has_value();
+  };
+  EXPECT_TRUE(is_row_choice({.temperature = 0.0F}));
+  EXPECT_TRUE(is_row_choice({.temperature = 0.7F, .top_k = 5, .top_p = 0.5F, .min_p = 0.1F}));
+  EXPECT_FALSE(is_row_choice({}, stop));
+  EXPECT_FALSE(is_row_choice({.repetition_penalty = 1.1F}));
+  EXPECT_FALSE(is_row_choice({.presence_penalty = 0.5F}));
+  EXPECT_FALSE(is_row_choice({.frequency_penalty = 0.5F}));
+  EXPECT_FALSE(is_row_choice({.logit_bias = {{1, 1.0F}}}));
+  EXPECT_FALSE(is_row_choice({.logprobs = true}));
 }
 
 TEST(SamplerTest, DrawsFollowTheDistribution) {
