@@ -11,6 +11,7 @@
 
 #include "kernels/kv_type.h"
 #include "kernels/paged_batch.h"
+#include "kernels/row_choice.h"
 #include "kernels/tensor.h"
 
 namespace fixpoint::kernels {
@@ -153,6 +154,12 @@ class Backend {
   /// out[i, :] = x[rows[i], :]
   virtual void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out) = 0;
   virtual void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) = 0;
+  /// out[i] is the token of choices[i]: to the bit what kernels/row_choice.h says; below 0 where its row holds NaN or +inf, or
+  /// nothing above -inf. `out` is memory of allocate_host and filled when `synchronize` returns. False, and nothing is done, by
+  /// backends that leave choosing to the caller: where logits are the host's, there is no copy to save.      logits [n, V]
+  virtual bool choose(const Tensor& /*logits*/, std::span<const RowChoice> /*choices*/, std::span<std::int32_t> /*out*/) {
+    return false;
+  }
 };
 
 /// Instruction sets of the CPU backend; `best` is what this machine has.

@@ -15,6 +15,7 @@
 #include "kernels/cuda/product_kernels.h"
 #include "kernels/cuda/products.h"
 #include "kernels/cuda/row_kernels.h"
+#include "kernels/cuda/sampling_kernels.h"
 #include "kernels/cuda/step_arrays.h"
 #include "kernels/cuda/work_counter.h"
 #include "kernels/cuda_backend.h"
@@ -187,6 +188,16 @@ class CudaBackend final : public Backend {
     queue_gather(rows(x), step_.rows(picked), rows(out), stream_.get());
   }
 
+  bool choose(const Tensor& logits, std::span<const RowChoice> choices, std::span<std::int32_t> out) override {
+    checks::choose(logits, choices, out);
+    if (choices.empty()) return true;
+    use_device();
+    static_cast<void>(chosen_.reserve(std::bit_ceil(out.size_bytes())));  // no recording holds its address
+    queue_choices(rows(logits), index_.put(choices), static_cast<std::int32_t>(choices.size()), chosen_.as<std::int32_t>(), stream_.get());
+    check(cudaMemcpyAsync(out.data(), chosen_.data(), out.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync");
+    return true;
+  }
+
   void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) override {
     checks::copy_blocks(layer.shape, copies);
     use_device();
@@ -311,6 +322,7 @@ class CudaBackend final : public Backend {
   StagedUpload weight_upload_;
   Products products_;
   DeviceMemory partials_;
+  DeviceMemory chosen_;
   std::vector<float> inv_freq_;
   DeviceMemory device_inv_freq_;
   std::list<Recording> recordings_;

@@ -133,6 +133,15 @@ void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& o
   for (const std::int32_t row : rows) require(row >= 0 && row < x.rows(), "gather", "row out of range");
 }
 
+void choose(const Tensor& logits, std::span<const RowChoice> choices, std::span<const std::int32_t> out) {
+  f32("choose", logits);
+  require(out.size() == choices.size(), "choose", "out is not [choices]");
+  for (const RowChoice& choice : choices) {
+    require(choice.row >= 0 && choice.row < logits.rows(), "choose", "row out of range");
+    require(choice.vocab_size > 0 && choice.vocab_size <= logits.row_elements(), "choose", "vocabulary wider than a row");
+  }
+}
+
 void copy_blocks(const KvShape& shape, std::span<const BlockCopy> copies) {
   for (const BlockCopy& copy : copies) {
     require(copy.from >= 0 && copy.from < shape.num_blocks && copy.to >= 0 && copy.to < shape.num_blocks,

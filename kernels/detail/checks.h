@@ -21,6 +21,7 @@ void rotate_and_store(const Tensor& q, const Tensor& k, const Tensor& v, const H
 void attention(const Tensor& q, const PagedBatch& batch, const KvShape& shape, const Tensor& out);
 void swiglu(const Tensor& gate_up, const Tensor& out);
 void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out);
+void choose(const Tensor& logits, std::span<const RowChoice> choices, std::span<const std::int32_t> out);
 void copy_blocks(const KvShape& shape, std::span<const BlockCopy> copies);
 
 }  // namespace fixpoint::kernels::checks

@@ -207,6 +207,28 @@ void time_keys(Backend& backend, const Ceilings& c) {
   }
 }
 
+/// A choice for each row; the traffic is that of reading the row once.
+void time_choices(Backend& backend, const Ceilings& c) {
+  constexpr std::int32_t kVocabulary = 152064;
+  for (const std::int32_t n : {1, 32}) {
+    const Floats logits(backend, n, kVocabulary);
+    const Buffer host = backend.allocate_host(static_cast<std::size_t>(n) * sizeof(std::int32_t));
+    const std::span out(reinterpret_cast<std::int32_t*>(host.data()), static_cast<std::size_t>(n));
+    const auto time = [&](const std::string& name, RowChoice choice) {
+      choice.vocab_size = kVocabulary;
+      choice.u = 0.5;
+      std::vector<RowChoice> choices;
+      for (choice.row = 0; choice.row < n; ++choice.row) choices.push_back(choice);
+      const double seconds = seconds_per_call(backend, [&] { static_cast<void>(backend.choose(logits.tensor(), choices, out)); });
+      report("choose " + name + " n=" + std::to_string(n), seconds, 4.0 * n * kVocabulary, 0, c);
+    };
+    time("greedy", {});
+    time("temperature", {.inverse_temperature = 10.0F});
+    time("top_k 40", {.inverse_temperature = 10.0F, .top_k = 40});
+    time("top_p 0.95", {.inverse_temperature = 10.0F, .top_p = 0.95F});
+  }
+}
+
 int run(int device) {
   const CudaStatus status = cuda_status();
   if (status.devices.empty()) {
@@ -237,6 +259,7 @@ int run(int device) {
   }
   time_rows(*exact, c);
   time_keys(*exact, c);
+  time_choices(*exact, c);
   return 0;
 }
 
