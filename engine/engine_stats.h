@@ -18,7 +18,7 @@ struct StepCost {
   std::uint64_t weight_bytes = 0;
   std::uint64_t kv_bytes = 0;
   std::chrono::nanoseconds model{0};     ///< in copy_blocks and forward
-  std::chrono::nanoseconds sampling{0};
+  std::chrono::nanoseconds sampling{0};  ///< of what the model did not choose itself
   std::chrono::nanoseconds host{0};      ///< all else: planning, bookkeeping, text, callbacks
 };
 

@@ -40,7 +40,7 @@ class Window {
       if (i >= first_compared_) rows.push_back(static_cast<std::int32_t>(i - first));
     }
     return model_.forward({tokens_.subspan(first, last - first),
-                           {options_.block_size, q_indptr, block_indptr, ids, last_block_len, positions}, rows});
+                           {options_.block_size, q_indptr, block_indptr, ids, last_block_len, positions}, rows, {}}).logits;
   }
 
   StepModel& model_;

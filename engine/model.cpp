@@ -139,6 +139,7 @@ void Model::reserve(std::int64_t tokens, std::int64_t logit_rows) {
     scratch_.picked_attn = floats(logit_rows, c.num_heads * c.head_dim);
     scratch_.logits = floats(logit_rows, c.vocab_size);
     scratch_.host_logits = backend_->allocate_host(scratch_.logits.bytes());
+    scratch_.host_chosen = backend_->allocate_host(static_cast<std::size_t>(logit_rows) * sizeof(std::int32_t));
     scratch_.logit_rows = logit_rows;
   }
 }
@@ -222,24 +223,56 @@ void Model::compute(const StepInput& step) {
   backend_->matmul(normed, output_ ? *output_ : *embedding_, nullptr, rows(scratch_.logits, wanted, c.vocab_size));
 }
 
-std::span<const float> Model::forward(const StepInput& step) {
+/// The backend's choices, once it is synchronised; none where it leaves them to the caller.
+std::span<const std::int32_t> Model::choose(const StepInput& step) {
+  if (step.choices.empty()) return {};
+  if (step.choices.size() > step.logit_rows.size()) throw std::invalid_argument("forward: more choices than rows");
+  const std::span chosen(reinterpret_cast<std::int32_t*>(scratch_.host_chosen.data()), step.choices.size());
+  const Shape shape{static_cast<std::int64_t>(step.logit_rows.size()), config().vocab_size};
+  if (!backend_->choose(scratch_.logits.view(DType::f32, shape), step.choices, chosen)) return {};
+  return chosen;
+}
+
+/// Queues the copies of the rows that are not those of `without`, one behind another on the host.
+std::span<const float> Model::download_logits(std::int64_t rows, std::span<const kernels::RowChoice> without) {
+  const Shape shape{rows, config().vocab_size};
+  const Tensor from = scratch_.logits.view(DType::f32, shape);
+  const Tensor to = scratch_.host_logits.view(DType::f32, shape);
+  std::int64_t next = 0;
+  std::int64_t copied = 0;
+  const auto copy_up_to = [&](std::int64_t end) {
+    if (end > next) {
+      const Shape some{end - next, config().vocab_size};
+      backend_->download(Tensor::of(from.row(next), DType::f32, some), Tensor::of(to.row(copied), DType::f32, some));
+      copied += end - next;
+    }
+    next = end + 1;
+  };
+  for (const kernels::RowChoice& choice : without) copy_up_to(choice.row);
+  copy_up_to(rows);
+  return {to.row(0), static_cast<std::size_t>(copied * config().vocab_size)};
+}
+
+StepOutput Model::forward(const StepInput& step) {
   const auto wanted = static_cast<std::int64_t>(step.logit_rows.size());
   reserve(backend_->padded_rows(static_cast<std::int64_t>(step.tokens.size())), backend_->padded_rows(wanted));
   backend_->run_step({step.tokens, step.batch, step.logit_rows}, [&] { compute(step); });
   if (wanted == 0) return {};
-  const Shape shape{wanted, config().vocab_size};
-  const Tensor on_host = scratch_.host_logits.view(DType::f32, shape);
-  backend_->download(scratch_.logits.view(DType::f32, shape), on_host);
+  StepOutput output;
+  output.chosen = choose(step);
+  output.logits = download_logits(wanted, output.chosen.empty() ? std::span<const kernels::RowChoice>() : step.choices);
   backend_->synchronize();
-  return {on_host.row(0), static_cast<std::size_t>(shape.elements())};
+  return output;
 }
 
 namespace {
 
-/// A step for measuring: sequences of `context` tokens, the last `tokens` of each computed, all in the same few blocks.
+/// A step for measuring: sequences of `context` tokens, the last `tokens` of each computed, all in the same few blocks; tokens are
+/// chosen by the backend if it does.
 struct MeasuredStep {
   std::vector<TokenId> tokens;
   std::vector<std::int32_t> q_indptr{0}, block_indptr{0}, block_ids, last_block_len, positions, rows;
+  std::vector<kernels::RowChoice> choices;
 
   MeasuredStep(std::int64_t sequences, std::int64_t context, std::int64_t each, std::int32_t block_size, std::int32_t num_blocks) {
     const auto blocks = static_cast<std::int32_t>((context + block_size - 1) / block_size);
@@ -249,12 +282,13 @@ struct MeasuredStep {
       q_indptr.push_back(static_cast<std::int32_t>(positions.size()));
       block_indptr.push_back(static_cast<std::int32_t>(block_ids.size()));
       last_block_len.push_back(static_cast<std::int32_t>(context) - (blocks - 1) * block_size);
+      choices.push_back({.row = static_cast<std::int32_t>(rows.size()), .vocab_size = 1});
       rows.push_back(q_indptr.back() - 1);
     }
     tokens.assign(positions.size(), 0);
   }
   [[nodiscard]] StepInput input(std::int32_t block_size) const {
-    return {tokens, {block_size, q_indptr, block_indptr, block_ids, last_block_len, positions}, rows};
+    return {tokens, {block_size, q_indptr, block_indptr, block_ids, last_block_len, positions}, rows, choices};
   }
 };
 

@@ -41,7 +41,7 @@ class Model final : public StepModel {
   [[nodiscard]] std::int64_t context_length() const override { return config().context_length; }
   [[nodiscard]] std::size_t kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const override;
   void allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) override;
-  [[nodiscard]] std::span<const float> forward(const StepInput& step) override;
+  [[nodiscard]] StepOutput forward(const StepInput& step) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return backend_->counters(); }
 
@@ -73,6 +73,7 @@ class Model final : public StepModel {
     kernels::Buffer picked_residual, picked_attn;  ///< [R, D], [R, H d]
     kernels::Buffer logits;    ///< [R, V]
     kernels::Buffer host_logits;  ///< the same on the host
+    kernels::Buffer host_chosen;  ///< [R] tokens
   };
 
   Model(ModelFile file, std::unique_ptr<kernels::Backend> backend);
@@ -84,6 +85,8 @@ class Model final : public StepModel {
   [[nodiscard]] kernels::KvShape kv_shape(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) const;
   void reserve(std::int64_t tokens, std::int64_t logit_rows);
   void compute(const StepInput& step);
+  [[nodiscard]] std::span<const std::int32_t> choose(const StepInput& step);
+  [[nodiscard]] std::span<const float> download_logits(std::int64_t rows, std::span<const kernels::RowChoice> without);
   void attend(Layer& layer, const StepInput& step);
   void feed_forward(Layer& layer, const kernels::Tensor& normed, const kernels::Tensor& delta);
 

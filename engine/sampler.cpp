@@ -78,7 +78,7 @@ bool Sampler::find_max(std::span<const float> logits) {
 /// block_max_, max_ and argmax_ for what it returns.
 tl::expected<std::span<const float>, std::string> Sampler::adjust(std::span<const float> logits,
                                                                   const SamplePoint& point) {
-  if (!find_max(logits)) return tl::unexpected(std::string("the model's logits are not finite"));
+  if (!find_max(logits)) return tl::unexpected(std::string(logits_not_finite));
   const SamplingParams& params = *point.params;
   const bool penalised = uses_history(params) && point.history != nullptr;
   if (params.logit_bias.empty() && point.forbidden.empty() && !penalised) return logits;

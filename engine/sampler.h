@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <unordered_map>
 #include <vector>
@@ -47,6 +48,8 @@ struct SampledToken {
   TokenId token = 0;
   TokenLogprobs logprobs;  ///< filled when asked for
 };
+
+inline constexpr std::string_view logits_not_finite = "the model's logits are not finite";
 
 /// Chooses tokens from logits: bias, penalties, temperature, min_p, top_k, top_p, in this order; each filter works on what
 /// the one before it left. Ids at or above `vocab_size` are padding and never chosen. The choice is a function of the

@@ -14,6 +14,13 @@ struct StepInput {
   std::span<const TokenId> tokens;             ///< [batch.num_tokens()]
   kernels::PagedBatch batch;                   ///< views, valid during the call
   std::span<const std::int32_t> logit_rows;    ///< rows of `tokens` whose logits are wanted, ascending
+  std::span<const kernels::RowChoice> choices; ///< for those among logit_rows (`row` counts them, ascending) where a token will do
+};
+
+/// What a step gives; views, valid until the next call of the model.
+struct StepOutput {
+  std::span<const float> logits;         ///< [rows, vocab_size] on the host: of those logit_rows that have no token in `chosen`
+  std::span<const std::int32_t> chosen;  ///< tokens of `choices`, as kernels::Backend::choose gives them; or none of them
 };
 
 /// The forward pass as the engine sees it. `Model` is the real one; tests put a deterministic fake here.
@@ -32,8 +39,7 @@ class StepModel {
   virtual void allocate_kv(int num_blocks, int block_size, kernels::KvType type) = 0;
   /// Whole blocks, all layers; done before the keys and values of the next forward are written.
   virtual void copy_blocks(std::span<const kernels::BlockCopy> copies) = 0;
-  /// Logits [logit_rows.size(), vocab_size], row-major, on the host; valid until the next call.
-  [[nodiscard]] virtual std::span<const float> forward(const StepInput& input) = 0;
+  [[nodiscard]] virtual StepOutput forward(const StepInput& input) = 0;
   /// Work since construction.
   [[nodiscard]] virtual kernels::OpCounters counters() const = 0;
 };

@@ -163,15 +163,17 @@ void EngineLoop::step() {
   }
   if (plan.chunks.empty()) return;
   add_drafts(plan);
-  const StepInput input = batch_.build(plan, options_.block_size);
+  StepInput input = batch_.build(plan, options_.block_size);
+  add_choices(plan);
+  input.choices = choices_;
   note_started(plan);
   const std::size_t chunks = plan.chunks.size();
 
   const auto planned = Clock::now();
   if (!plan.copies.empty()) model_.copy_blocks(plan.copies);
-  const std::span<const float> logits = model_.forward(input);
+  const StepOutput output = model_.forward(input);
   const auto computed = Clock::now();
-  choose(plan, logits);
+  choose(plan, output);
   const auto chosen = Clock::now();
 
   for (const News& news : news_) {
@@ -200,43 +202,80 @@ void EngineLoop::note_started(const StepPlan& plan) {
   }
 }
 
-void EngineLoop::choose(const StepPlan& plan, std::span<const float> logits) {
-  news_.clear();
-  const auto width = static_cast<std::size_t>(model_.vocab_size());
+/// Fills choices_: where a row is all that its token depends on, drafts before it included, the model may choose.
+void EngineLoop::add_choices(const StepPlan& plan) {
+  choices_.clear();
+  std::int32_t row = 0;
   for (const Chunk& chunk : plan.chunks) {
     if (!chunk.samples) continue;
-    const std::size_t floats = (static_cast<std::size_t>(chunk.drafts) + 1) * width;
-    if (floats > logits.size()) throw std::runtime_error("the model gave fewer rows of logits than were asked for");
-    news_.push_back(choose(static_cast<Sample&>(*chunk.sequence), chunk.drafts, logits.first(floats)));
-    logits = logits.subspan(floats);
+    for (std::size_t ahead = 0; ahead <= static_cast<std::size_t>(chunk.drafts); ++ahead, ++row) {
+      auto choice = sampler_.row_choice(sample_point(static_cast<const Sample&>(*chunk.sequence), ahead));
+      if (!choice) continue;
+      choice->row = row;
+      choices_.push_back(*choice);
+    }
   }
 }
 
-/// Tokens from the rows [num_drafts + 1] of one sample. Each is chosen exactly as if it were the only one: its row follows
+void EngineLoop::choose(const StepPlan& plan, const StepOutput& output) {
+  news_.clear();
+  split_rows(plan, output);
+  std::span<const RowResult> rows = rows_;
+  for (const Chunk& chunk : plan.chunks) {
+    if (!chunk.samples) continue;
+    const std::size_t count = static_cast<std::size_t>(chunk.drafts) + 1;
+    news_.push_back(choose(static_cast<Sample&>(*chunk.sequence), rows.first(count)));
+    rows = rows.subspan(count);
+  }
+}
+
+void EngineLoop::split_rows(const StepPlan& plan, const StepOutput& output) {
+  std::size_t count = 0;
+  for (const Chunk& chunk : plan.chunks) count += chunk.samples ? static_cast<std::size_t>(chunk.drafts) + 1 : 0;
+  rows_.assign(count, RowResult{});
+  if (!output.chosen.empty() && output.chosen.size() != choices_.size()) throw std::runtime_error("the model chose another number of tokens than it was asked for");
+  for (std::size_t i = 0; i < output.chosen.size(); ++i) rows_[static_cast<std::size_t>(choices_[i].row)].chosen = output.chosen[i];
+  const auto width = static_cast<std::size_t>(model_.vocab_size());
+  std::span<const float> logits = output.logits;
+  for (RowResult& row : rows_) {
+    if (row.chosen) continue;
+    if (width > logits.size()) throw std::runtime_error("the model gave fewer rows of logits than were asked for");
+    row.logits = logits.first(width);
+    logits = logits.subspan(width);
+  }
+}
+
+/// Tokens from the rows [drafts + 1] of one sample. Each is chosen exactly as if it were the only one: its row follows
 /// the tokens before it for as long as the drafts were what was chosen. What ends the sample in the middle ends it there.
 /// Choosing with the one random number of each position and accepting a draft that was chosen is speculative sampling
 /// (Leviathan et al., 2023) for drafts of probability 1: a token x is accepted with probability p(x), and what replaces it
 /// is distributed as p without x.
-EngineLoop::News EngineLoop::choose(Sample& sample, int num_drafts, std::span<const float> logits) {
+EngineLoop::News EngineLoop::choose(Sample& sample, std::span<const RowResult> rows) {
   News news{.sample = &sample, .output = {.sample = sample.index, .text = {}, .tokens = {}, .logprobs = {}, .finish = {}}, .error = {}};
-  const std::size_t width = logits.size() / (static_cast<std::size_t>(num_drafts) + 1);
-  for (std::size_t row = 0; row <= static_cast<std::size_t>(num_drafts); ++row) {
-    auto chosen = sampler_.sample(logits.subspan(row * width, width), sample_point(sample));
+  for (std::size_t row = 0; row < rows.size(); ++row) {
+    auto chosen = choose(sample, rows[row]);
     if (!chosen) {
       news.error = std::move(chosen.error());
       break;
     }
     const TokenId token = chosen->token;
     accept(sample, std::move(*chosen), news.output);
-    if (news.output.finish || row == static_cast<std::size_t>(num_drafts) || sample.drafts()[row] != token) break;
+    if (news.output.finish || row + 1 == rows.size() || sample.drafts()[row] != token) break;
   }
   speculator_.learn(sample.drafting, news.output.tokens);
   return news;
 }
 
-SamplePoint EngineLoop::sample_point(const Sample& sample) const {
+tl::expected<SampledToken, std::string> EngineLoop::choose(const Sample& sample, const RowResult& row) {
+  if (!row.chosen) return sampler_.sample(row.logits, sample_point(sample));
+  if (*row.chosen < 0) return tl::unexpected(std::string(logits_not_finite));
+  return SampledToken{*row.chosen, {}};
+}
+
+/// Of the token that comes after the next `ahead` ones.
+SamplePoint EngineLoop::sample_point(const Sample& sample, std::size_t ahead) const {
   const NewRequest& submitted = sample.request.submitted;
-  const std::size_t position = sample.output().size();
+  const std::size_t position = sample.output().size() + ahead;
   SamplePoint point{.params = &submitted.request.sampling,
                     .seed = submitted.seed,
                     .sample = static_cast<std::uint32_t>(sample.index),

@@ -70,6 +70,12 @@ class EngineLoop {
     std::optional<std::string> error;  ///< after those tokens nothing could be chosen
   };
 
+  /// One of a step's rows: its token where the model chose, else its logits.
+  struct RowResult {
+    std::optional<std::int32_t> chosen;
+    std::span<const float> logits;
+  };
+
   void take_messages(const std::stop_token& stop);
   void handle(NewRequest message);
   void start(NewRequest message);
@@ -81,9 +87,12 @@ class EngineLoop {
   void step();
   void note_started(const StepPlan& plan);
   void add_drafts(const StepPlan& plan);
-  void choose(const StepPlan& plan, std::span<const float> logits);
-  [[nodiscard]] News choose(Sample& sample, int num_drafts, std::span<const float> logits);
-  [[nodiscard]] SamplePoint sample_point(const Sample& sample) const;
+  void add_choices(const StepPlan& plan);
+  void choose(const StepPlan& plan, const StepOutput& output);
+  void split_rows(const StepPlan& plan, const StepOutput& output);
+  [[nodiscard]] News choose(Sample& sample, std::span<const RowResult> rows);
+  [[nodiscard]] tl::expected<SampledToken, std::string> choose(const Sample& sample, const RowResult& row);
+  [[nodiscard]] SamplePoint sample_point(const Sample& sample, std::size_t ahead = 0) const;
   void accept(Sample& sample, SampledToken chosen, Output& output);
   void tell(News news);
   [[nodiscard]] std::optional<Finish> finish_after(Sample& sample, TokenId token, std::string& text);
@@ -112,6 +121,8 @@ class EngineLoop {
   StepBatch batch_;
   Speculator speculator_;
   std::vector<SampleDrafts*> drafts_;  // [chunks of the step]
+  std::vector<kernels::RowChoice> choices_;  // of the step's rows, those that the model may make
+  std::vector<RowResult> rows_;        // [rows of the step]
   std::vector<News> news_;
   std::vector<Outgoing> outgoing_;     // handed out when the step is over and its stats are published
   std::chrono::nanoseconds handing_out_{0};  // time it took, counted with the next step

@@ -62,7 +62,7 @@ std::vector<std::vector<float>> logits_of(engine::Model& model, const std::vecto
   std::iota(positions.begin(), positions.end(), 0);
   const std::vector<std::int32_t> q{0, n}, b{0, num_blocks}, last{n - (num_blocks - 1) * kBlock};
   const kernels::PagedBatch batch{kBlock, q, b, blocks, last, positions};
-  const auto flat = model.forward({tokens, batch, rows});
+  const auto flat = model.forward({tokens, batch, rows, {}}).logits;
   std::vector<std::vector<float>> out;
   const auto width = static_cast<std::ptrdiff_t>(model.vocab_size());
   for (std::ptrdiff_t i = 0; i < static_cast<std::ptrdiff_t>(rows.size()); ++i) {

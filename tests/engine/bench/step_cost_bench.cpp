@@ -23,9 +23,9 @@ class EmptyModel final : public StepModel {
   [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::KvType) const override { return static_cast<std::size_t>(block_size); }
   void allocate_kv(int, int, kernels::KvType) override {}
   void copy_blocks(std::span<const kernels::BlockCopy>) override {}
-  [[nodiscard]] std::span<const float> forward(const StepInput& input) override {
+  [[nodiscard]] StepOutput forward(const StepInput& input) override {
     logits_.resize(input.logit_rows.size() * static_cast<std::size_t>(vocab_size()), 0.0F);
-    return logits_;
+    return {logits_, {}};
   }
   [[nodiscard]] kernels::OpCounters counters() const override { return {}; }
 

@@ -81,7 +81,7 @@ bool Driver::step() {
   const std::vector<Chunk> chunks = plan.chunks;
   const StepInput input = batch_.build(plan, cache.block_size());
   model.copy_blocks(plan.copies);
-  auto logits = model.forward(input);
+  auto logits = model.forward(input).logits;
   computed_tokens += plan.tokens;
   step_tokens.push_back(plan.tokens);
   for (const Chunk& chunk : chunks) {

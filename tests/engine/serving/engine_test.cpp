@@ -297,8 +297,12 @@ TEST(EngineTest, WhatCanNeverFitIsRefusedAtOnce) {
   EXPECT_EQ(one(*served.engine, open).tokens.size(), 22U) << "unset means as much as fits";
 }
 
-TEST(EngineTest, NotANumberFailsThatRequestAlone) {
+/// Whether the engine's sampler chooses tokens or the model, as a device does.
+class ChoosingTest : public ::testing::TestWithParam<bool> {};
+
+TEST_P(ChoosingTest, NotANumberFailsThatRequestAlone) {
   const Served served = serve(64, {.block_size = 4}, {.vocab = kVocabulary, .padding = 8}, [](testing::FakeModel& model) {
+    model.chooses = GetParam();
     model.on_row = [](std::span<const TokenId> context, std::span<float> row) {
       if (context[0] == 13 && context.size() > 20) row[5] = std::numeric_limits<float>::quiet_NaN();
     };
@@ -311,9 +315,43 @@ TEST(EngineTest, NotANumberFailsThatRequestAlone) {
   EXPECT_EQ(good_one.wait().samples[0].tokens, served.model->continue_greedily(words(18, 2), 10));
   const auto failed = bad_one.wait().samples[0];
   EXPECT_EQ(failed.finish.reason, FinishReason::error);
-  EXPECT_FALSE(failed.finish.error.empty());
+  EXPECT_EQ(failed.finish.error, "the model's logits are not finite");
   EXPECT_EQ(failed.tokens.size(), 3U);
   EXPECT_EQ(served->stats().blocks_held, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(By, ChoosingTest, ::testing::Bool(), [](const auto& tested) { return tested.param ? "Model" : "Sampler"; });
+
+TEST(EngineTest, TheModelChoosesWhereARowIsAllThatATokenDependsOn) {
+  const EngineOptions options{.block_size = 4, .speculation = Speculation::off};
+  const Served sampler = serve(64, options);
+  const Served model = serve(64, options, {.vocab = kVocabulary, .padding = 8}, [](testing::FakeModel& fake) { fake.chooses = true; });
+  const auto chosen_by_model = [&](const Request& request) {
+    const int before = model.model->chosen_rows;
+    const auto tokens = one(*model.engine, request).tokens;
+    EXPECT_EQ(tokens.size(), 12U);
+    EXPECT_EQ(tokens, one(*sampler.engine, request).tokens);
+    return model.model->chosen_rows - before;
+  };
+  const Request plain = sampled(words(9, 1), 12, 5);
+  EXPECT_EQ(chosen_by_model(greedy(words(9, 1), 12)), 12);
+  EXPECT_EQ(chosen_by_model(plain), 12);
+  Request request = plain;
+  request.sampling.top_k = 50;
+  request.sampling.top_p = 0.8F;
+  request.sampling.min_p = 0.01F;
+  EXPECT_EQ(chosen_by_model(request), 12);
+  request = plain;
+  request.sampling.frequency_penalty = 0.5F;
+  EXPECT_EQ(chosen_by_model(request), 0);
+  request = plain;
+  request.sampling.logprobs = true;
+  EXPECT_EQ(chosen_by_model(request), 0);
+  request = plain;
+  request.min_tokens = 5;
+  request.stop_tokens = {kEndOfText};
+  request.sampling.top_k = 1;  // which is never the end of text in these twelve
+  EXPECT_EQ(chosen_by_model(request), 7);
 }
 
 TEST(EngineTest, AFailingStepFailsThoseInItAndTheEngineLivesOn) {

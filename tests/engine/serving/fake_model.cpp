@@ -5,6 +5,8 @@
 #include <string>
 
 #include "engine/counter_rng.h"
+#include "engine/detail/logit_scan.h"
+#include "tests/kernels/plain_choice.h"
 
 namespace fixpoint::engine::testing {
 namespace {
@@ -60,7 +62,7 @@ void FakeModel::fill_row(std::span<const TokenId> context, std::span<float> row)
   }
 }
 
-std::span<const float> FakeModel::forward(const StepInput& input) {
+StepOutput FakeModel::forward(const StepInput& input) {
   ++step_;
   if (on_forward) on_forward(input);
   const auto& batch = input.batch;
@@ -79,7 +81,23 @@ std::span<const float> FakeModel::forward(const StepInput& input) {
   }
   work_.flops += input.tokens.size() * 1000;
   work_.weight_bytes += 4096;
-  return logits_;
+  return output(input);
+}
+
+StepOutput FakeModel::output(const StepInput& input) {
+  chosen_.clear();
+  if (!chooses) return {logits_, chosen_};
+  const auto width = static_cast<std::ptrdiff_t>(vocab_size());
+  for (const kernels::RowChoice& choice : input.choices) {
+    const std::span<const float> row(logits_.data() + choice.row * width, at(width));
+    chosen_.push_back(kernels::plain_choice(row, choice, detail::token_weight));
+  }
+  for (auto choice = input.choices.rbegin(); choice != input.choices.rend(); ++choice) {
+    const auto row = logits_.begin() + choice->row * width;
+    logits_.erase(row, row + width);
+  }
+  chosen_rows += static_cast<int>(chosen_.size());
+  return {logits_, chosen_};
 }
 
 std::vector<float> FakeModel::logits_after(std::span<const TokenId> tokens) const {

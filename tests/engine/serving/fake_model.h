@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <span>
@@ -29,7 +30,7 @@ class FakeModel : public StepModel {
   }
   void allocate_kv(int num_blocks, int block_size, kernels::KvType type) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
-  [[nodiscard]] std::span<const float> forward(const StepInput& input) override;
+  [[nodiscard]] StepOutput forward(const StepInput& input) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return work_; }
 
   /// What `forward` gives for the last of `tokens`, from the tokens alone: the oracle.
@@ -41,6 +42,9 @@ class FakeModel : public StepModel {
   std::function<void(const StepInput&)> on_forward;
   /// May change a row of logits before it is handed out; gets the context's tokens.
   std::function<void(std::span<const TokenId> context, std::span<float> row)> on_row;
+  /// Chooses tokens where it may, as a device does, and gives no logits for them.
+  bool chooses = false;
+  std::atomic<int> chosen_rows{0};
 
  private:
   struct Slot {
@@ -50,6 +54,7 @@ class FakeModel : public StepModel {
   };
   [[nodiscard]] std::vector<TokenId> context_of(const kernels::PagedBatch& batch, std::int32_t sequence, std::int32_t length) const;
   void write(const StepInput& input, std::int32_t sequence);
+  [[nodiscard]] StepOutput output(const StepInput& input);
   void fill_row(std::span<const TokenId> context, std::span<float> row) const;
 
   Shape shape_;
@@ -57,6 +62,7 @@ class FakeModel : public StepModel {
   std::uint64_t step_ = 0;
   std::vector<Slot> slots_;
   std::vector<float> logits_;
+  std::vector<std::int32_t> chosen_;
   kernels::OpCounters work_;
 };
 
