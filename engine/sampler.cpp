@@ -218,7 +218,7 @@ TokenId Sampler::draw(const Filtered& filtered, double u) const {
   std::size_t block = 0;
   while (left >= block_weight_[block]) left -= block_weight_[block++];
   std::size_t i = block * detail::scan_block;
-  for (std::uint64_t weight = 0; left >= (weight = kernels::fixed_point(weights_[i])); ++i) left -= weight;
+  while (left >= kernels::fixed_point(weights_[i])) left -= kernels::fixed_point(weights_[i++]);
   return static_cast<TokenId>(i);
 }
 
@@ -269,8 +269,9 @@ tl::expected<std::vector<Sampler::Probability>, std::string> Sampler::distributi
     return result;
   }
   const Filtered filtered = filter(*adjusted, choice_at(point, vocab_size_));
+  const auto total = static_cast<double>(filtered.total);
   const auto add = [&](TokenId token, std::uint64_t weight) {
-    if (weight > 0) result.push_back({token, static_cast<float>(static_cast<double>(weight) / static_cast<double>(filtered.total))});
+    if (weight > 0) result.push_back({token, static_cast<float>(static_cast<double>(weight) / total)});
   };
   if (filtered.everything) {
     for (std::size_t i = 0; i < weights_.size(); ++i) add(static_cast<TokenId>(i), kernels::fixed_point(weights_[i]));

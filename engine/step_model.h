@@ -6,6 +6,7 @@
 
 #include "engine/tokenizer_spec.h"
 #include "kernels/backend.h"
+#include "kernels/row_choice.h"
 
 namespace fixpoint::engine {
 

@@ -202,7 +202,7 @@ void EngineLoop::note_started(const StepPlan& plan) {
   }
 }
 
-/// Fills choices_: where a row is all that its token depends on, drafts before it included, the model may choose.
+/// Fills choices_: where a token depends on its row alone, once the drafts before it are right, the model may choose.
 void EngineLoop::add_choices(const StepPlan& plan) {
   choices_.clear();
   std::int32_t row = 0;
@@ -233,7 +233,9 @@ void EngineLoop::split_rows(const StepPlan& plan, const StepOutput& output) {
   std::size_t count = 0;
   for (const Chunk& chunk : plan.chunks) count += chunk.samples ? static_cast<std::size_t>(chunk.drafts) + 1 : 0;
   rows_.assign(count, RowResult{});
-  if (!output.chosen.empty() && output.chosen.size() != choices_.size()) throw std::runtime_error("the model chose another number of tokens than it was asked for");
+  if (!output.chosen.empty() && output.chosen.size() != choices_.size()) {
+    throw std::runtime_error("the model chose another number of tokens than it was asked for");
+  }
   for (std::size_t i = 0; i < output.chosen.size(); ++i) rows_[static_cast<std::size_t>(choices_[i].row)].chosen = output.chosen[i];
   const auto width = static_cast<std::size_t>(model_.vocab_size());
   std::span<const float> logits = output.logits;

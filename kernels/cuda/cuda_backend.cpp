@@ -193,7 +193,8 @@ class CudaBackend final : public Backend {
     if (choices.empty()) return true;
     use_device();
     static_cast<void>(chosen_.reserve(std::bit_ceil(out.size_bytes())));  // no recording holds its address
-    queue_choices(rows(logits), index_.put(choices), static_cast<std::int32_t>(choices.size()), chosen_.as<std::int32_t>(), stream_.get());
+    const auto n = static_cast<std::int32_t>(choices.size());
+    queue_choices(rows(logits), index_.put(choices), n, chosen_.as<std::int32_t>(), stream_.get());
     check(cudaMemcpyAsync(out.data(), chosen_.data(), out.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync");
     return true;
   }

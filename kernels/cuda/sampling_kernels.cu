@@ -148,8 +148,11 @@ __device__ int find_bin(Mass target, Mass& above, const Shared& shared) {
   if (thread() == 0) {
     Mass before = above;
     int bin = kBins - 1;
-    for (Mass some = 0; bin >= 0 && before + (some = shared.of_warps[bin / kBinsPerWarp]) < target; bin -= kBinsPerWarp) before += some;
-    for (Mass one = 0; bin >= 0 && before + (one = shared.bins[bin]) < target; --bin) before += one;
+    while (bin >= 0 && before + shared.of_warps[bin / kBinsPerWarp] < target) {
+      before += shared.of_warps[bin / kBinsPerWarp];
+      bin -= kBinsPerWarp;
+    }
+    while (bin >= 0 && before + shared.bins[bin] < target) before += shared.bins[bin--];
     shared.found[0] = static_cast<Mass>(bin + 1);
     shared.found[1] = before;
   }

@@ -78,8 +78,8 @@ TEST_F(CudaChoiceTest, ChoosesWhatThePlainWalkChooses) {
     for (std::size_t i = 0; i < choices.size(); ++i) {
       const RowChoice& c = choices[i];
       ASSERT_EQ(actual[i], expected_choice(rows, width, c))
-          << "row " << c.row << " of " << vocabulary << ", 1/T " << c.inverse_temperature << ", depth " << c.depth << ", top_k " << c.top_k
-          << ", top_p " << c.top_p << ", u " << c.u;
+          << "row " << c.row << " of " << vocabulary << ", 1/T " << c.inverse_temperature << ", depth " << c.depth
+          << ", top_k " << c.top_k << ", top_p " << c.top_p << ", u " << c.u;
     }
   }
 }
@@ -105,7 +105,9 @@ TEST_F(CudaChoiceTest, RowsThatAreNotFiniteAreRefused) {
   std::fill_n(rows.begin() + 3 * kVocabulary, kVocabulary, -kInfinity);
   for (const float inverse_temperature : {0.0F, 1.0F}) {
     std::vector<RowChoice> choices;
-    for (std::int32_t row = 0; row < 5; ++row) choices.push_back({.row = row, .vocab_size = kVocabulary, .inverse_temperature = inverse_temperature});
+    for (std::int32_t row = 0; row < 5; ++row) {
+      choices.push_back({.row = row, .vocab_size = kVocabulary, .inverse_temperature = inverse_temperature});
+    }
     const std::vector<std::int32_t> actual = choose(rows, kVocabulary, choices);
     for (std::size_t row = 0; row < 4; ++row) EXPECT_LT(actual[row], 0) << "row " << row;
     EXPECT_EQ(actual[4], expected_choice(rows, kVocabulary, choices[4]));
