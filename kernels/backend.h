@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -25,6 +26,8 @@ class Weight {
   [[nodiscard]] std::int64_t cols() const { return cols_; }
   /// Bytes that one multiplication reads.
   [[nodiscard]] std::int64_t bytes() const { return bytes_; }
+  /// What Backend::load_packed makes an equal weight of; empty where its backend has no packed form.
+  [[nodiscard]] virtual std::span<const std::byte> packed() const { return {}; }
 
  protected:
   std::int64_t rows_ = 0, cols_ = 0, bytes_ = 0;
@@ -124,6 +127,14 @@ class Backend {
   /// Stacks host matrices of equal cols and makes a Weight of them. The host memory (usually a mapped file) must outlive
   /// the Weight: a backend that has nothing to repack reads it in place.
   [[nodiscard]] virtual std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) = 0;
+  /// Names the form that load_weight brings matrices into, where its bytes may be kept for load_packed: equal names, equal
+  /// bytes. Empty where there is nothing to keep.
+  [[nodiscard]] virtual std::string packed_form() const { return {}; }
+  /// The weight that load_weight made of such parts when its bytes were kept, without looking at the parts' data. `packed`
+  /// must outlive it and is read in place. Null where `packed` has another size than such a weight, or is not 64-byte aligned.
+  [[nodiscard]] virtual std::unique_ptr<Weight> load_packed(std::span<const Tensor> /*parts*/, std::span<const std::byte> /*packed*/) {
+    return nullptr;
+  }
   /// Every backend stores every type. Throws std::invalid_argument for a head_dim beyond the backend's limit.
   [[nodiscard]] virtual KvLayer allocate_kv(const KvShape& shape) = 0;
   /// Bytes that a layer of this shape takes, the backend's padding included; proportional to the number of blocks.

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -6,6 +7,7 @@
 #include "kernels/backend.h"
 #include "kernels/cpu/cpu_features.h"
 #include "kernels/cpu/paged_attention.h"
+#include "kernels/cpu/panel_layout.h"
 #include "kernels/cpu/products.h"
 #include "kernels/cpu/rope_table.h"
 #include "kernels/detail/checks.h"
@@ -46,6 +48,14 @@ class CpuBackend final : public Backend {
   std::unique_ptr<Weight> load_weight(std::span<const Tensor> parts) override {
     checks::weight_parts(parts);
     return std::make_unique<cpu::PackedWeight>(parts, table_.bf16_pairs, arena_, team_);
+  }
+  // Instruction sets share the panels, but for pairs of BF16.
+  std::string packed_form() const override { return std::string(cpu::kPanelForm) + (table_.bf16_pairs ? "-bf16pairs" : ""); }
+  std::unique_ptr<Weight> load_packed(std::span<const Tensor> parts, std::span<const std::byte> packed) override {
+    checks::weight_parts(parts);
+    const bool aligned = reinterpret_cast<std::uintptr_t>(packed.data()) % 64 == 0;
+    if (!aligned || packed.size() != static_cast<std::size_t>(cpu::PackedWeight::packed_bytes(parts))) return nullptr;
+    return std::make_unique<cpu::PackedWeight>(parts, table_.bf16_pairs, packed.data());
   }
 
   KvLayer allocate_kv(const KvShape& shape) override {

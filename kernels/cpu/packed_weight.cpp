@@ -8,6 +8,11 @@
 #include "kernels/cpu/panel_layout.h"
 
 namespace fixpoint::kernels::cpu {
+namespace {
+
+std::int64_t num_panels(const Tensor& matrix) { return (matrix.rows() + kLanes - 1) / kLanes; }
+
+}  // namespace
 
 WeightArena::Slice WeightArena::take(std::int64_t bytes) {
   constexpr std::int64_t kChunk = std::int64_t{64} << 20;
@@ -30,22 +35,32 @@ int PackedPart::lanes(std::int64_t i) const {
 
 PackedWeight::PackedWeight(std::span<const Tensor> parts, bool bf16_pairs, WeightArena& arena, ThreadTeam& team)
     : bf16_pairs_(bf16_pairs) {
+  const WeightArena::Slice slice = arena.take(packed_bytes(parts));
+  memory_ = slice.chunk;
+  lay_out(parts, slice.data);
+  for (std::size_t i = 0; i < parts.size(); ++i) pack(parts[i], parts_[i], slice.data + (parts_[i].panels - slice.data), team);
+}
+
+PackedWeight::PackedWeight(std::span<const Tensor> parts, bool bf16_pairs, const std::byte* panels) : bf16_pairs_(bf16_pairs) {
+  lay_out(parts, panels);
+}
+
+void PackedWeight::lay_out(std::span<const Tensor> parts, const std::byte* panels) {
   cols_ = parts[0].shape[1];
   for (const Tensor& part : parts) {
-    const std::int64_t panels = (part.rows() + kLanes - 1) / kLanes;
-    parts_.push_back({part.dtype, rows_, part.rows(), panels, cpu::panel_bytes(part.dtype, cols_), nullptr});
+    parts_.push_back({part.dtype, rows_, part.rows(), num_panels(part), cpu::panel_bytes(part.dtype, cols_), panels + bytes_});
     rows_ += part.rows();
-    bytes_ += panels * parts_.back().panel_bytes;
-  }
-  const WeightArena::Slice slice = arena.take(bytes_);
-  memory_ = slice.chunk;
-  std::byte* to = slice.data;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    parts_[i].panels = to;
-    pack(parts[i], parts_[i], to, team);
-    to += parts_[i].num_panels * parts_[i].panel_bytes;
+    bytes_ += parts_.back().num_panels * parts_.back().panel_bytes;
   }
 }
+
+std::int64_t PackedWeight::packed_bytes(std::span<const Tensor> parts) {
+  std::int64_t bytes = 0;
+  for (const Tensor& part : parts) bytes += num_panels(part) * cpu::panel_bytes(part.dtype, part.shape[1]);
+  return bytes;
+}
+
+std::span<const std::byte> PackedWeight::packed() const { return {parts_.front().panels, static_cast<std::size_t>(bytes_)}; }
 
 void PackedWeight::pack(const Tensor& from, const PackedPart& part, std::byte* to, ThreadTeam& team) const {
   constexpr std::int64_t kPanelsPerTask = 16;

@@ -40,16 +40,21 @@ struct PackedPart {
 class PackedWeight final : public Weight {
  public:
   PackedWeight(std::span<const Tensor> parts, bool bf16_pairs, WeightArena& arena, ThreadTeam& team);
+  /// Of panels that are packed already: packed_bytes(parts) on a cache line, which outlive it.
+  PackedWeight(std::span<const Tensor> parts, bool bf16_pairs, const std::byte* panels);
 
+  [[nodiscard]] static std::int64_t packed_bytes(std::span<const Tensor> parts);
   [[nodiscard]] const std::vector<PackedPart>& parts() const { return parts_; }
+  [[nodiscard]] std::span<const std::byte> packed() const override;
   void unpack_row(std::int64_t row, float* to) const;
 
  private:
+  void lay_out(std::span<const Tensor> parts, const std::byte* panels);
   void pack(const Tensor& from, const PackedPart& part, std::byte* to, ThreadTeam& team) const;
 
   bool bf16_pairs_;
   std::vector<PackedPart> parts_;
-  std::shared_ptr<const Buffer> memory_;
+  std::shared_ptr<const Buffer> memory_;  ///< null where the panels are somebody else's
 };
 
 }  // namespace fixpoint::kernels::cpu

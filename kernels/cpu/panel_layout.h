@@ -15,7 +15,10 @@
 ///   Scales: F16 d[16] (and m[16]) a block; K-quants, for 256 columns: F16 d[16] (and dmin[16]), then for each of eight
 ///   blocks its scales [16] and minima [16] as bytes (Q6_K: its two scales [2][16]).
 /// The bytes per weight are those of the file; decoding is exact.
+/// Panels are kept in files (Backend::packed_form): whoever changes a byte of them changes kPanelForm.
 namespace fixpoint::kernels::cpu {
+
+constexpr const char* kPanelForm = "cpu-panels1";
 
 struct PanelLayout {
   std::int64_t block_cols;        ///< columns that share one entry of the scales; 1 for plain types

@@ -198,6 +198,55 @@ TEST_P(MatmulTest, CountsWorkAndTraffic) {
   EXPECT_EQ(backend_->counters().weight_bytes, 32U * 36);
 }
 
+TEST_P(MatmulTest, KeptPanelsGiveTheSameBitsWithoutTheMatrix) {
+  if (backend_->packed_form().empty()) GTEST_SKIP() << GetParam().name << " keeps none";
+  Random random(12);
+  for (const DType type : kTypes) {
+    for (const DType second : {type, DType::bf16, DType::q8_0}) {
+      HostMatrix a(type, 21, 256, random);
+      HostMatrix b(second, 40, 256, random);
+      const Tensor parts[] = {a.tensor(), b.tensor()};
+      const auto original = backend_->load_weight(parts);
+      // A memory of its own, on a cache line.
+      const auto bytes = original->packed();
+      const Buffer kept = backend_->allocate(bytes.size());
+      std::memcpy(kept.data(), bytes.data(), bytes.size());
+      const Tensor shapes[] = {Tensor::of(nullptr, type, {21, 256}), Tensor::of(nullptr, second, {40, 256})};
+      const auto again = backend_->load_packed(shapes, {kept.data(), bytes.size()});
+      ASSERT_NE(again, nullptr) << traits(type).name;
+      EXPECT_EQ(again->rows(), 61);
+      EXPECT_EQ(again->cols(), 256);
+      EXPECT_EQ(again->bytes(), original->bytes());
+      Floats x = random.normal(5 * 256);
+      Floats expected = poison(5 * 61);
+      Floats actual = poison(5 * 61);
+      backend_->matmul(matrix(x, 5, 256), *original, nullptr, matrix(expected, 5, 61));
+      backend_->matmul(matrix(x, 5, 256), *again, nullptr, matrix(actual, 5, 61));
+      EXPECT_TRUE(same_bits(actual.data(), expected.data(), 5 * 61)) << traits(type).name;
+      const std::vector<std::int32_t> tokens = {0, 20, 21, 60};
+      Floats row = poison(4 * 256);
+      Floats same_row = poison(4 * 256);
+      backend_->embed(*original, tokens, matrix(row, 4, 256));
+      backend_->embed(*again, tokens, matrix(same_row, 4, 256));
+      EXPECT_TRUE(same_bits(same_row.data(), row.data(), 4 * 256)) << traits(type).name;
+    }
+  }
+}
+
+TEST_P(MatmulTest, KeptPanelsOfAnotherSizeOrPlaceAreRefused) {
+  if (backend_->packed_form().empty()) GTEST_SKIP() << GetParam().name << " keeps none";
+  Random random(13);
+  HostMatrix w(DType::q4_0, 40, 64, random);
+  const Tensor part = w.tensor();
+  const auto size = backend_->load_weight({&part, 1})->packed().size();
+  const Buffer kept = backend_->allocate(size + 64);
+  EXPECT_NE(backend_->load_packed({&part, 1}, {kept.data(), size}), nullptr);
+  EXPECT_EQ(backend_->load_packed({&part, 1}, {kept.data(), size - 64}), nullptr);
+  EXPECT_EQ(backend_->load_packed({&part, 1}, {kept.data(), size + 64}), nullptr);
+  EXPECT_EQ(backend_->load_packed({&part, 1}, {kept.data() + 4, size}), nullptr);
+  EXPECT_EQ(backend_->load_packed({&part, 1}, {}), nullptr);
+}
+
 TEST_P(MatmulTest, RefusesWrongShapes) {
   Random random(9);
   HostMatrix w(DType::f32, 8, 16, random);
