@@ -73,7 +73,7 @@ std::optional<EngineError> check_options(const EngineOptions& options) {
 tl::expected<int, EngineError> num_blocks(const StepModel& model, const EngineOptions& options) {
   const std::size_t bytes_per_block = model.kv_bytes_per_block(options.block_size, options.kv_type);
   const auto budget = options.kv_memory_bytes.value_or(
-      static_cast<std::size_t>(static_cast<double>(available_memory_bytes()) * options.kv_memory_fraction));
+      static_cast<std::size_t>(static_cast<double>(detail::host_memory_left(model).value_or(0)) * options.kv_memory_fraction));
   if (const auto blocks = detail::blocks_of_budget(model, options, budget)) return *blocks;
   return tl::unexpected(EngineError{"kv_memory_bytes", std::to_string(budget) + " bytes do not hold one block of " +
                                                            std::to_string(bytes_per_block) + " bytes"});

@@ -25,9 +25,9 @@ std::optional<std::string> beyond_memory(Model& model, const EngineOptions& opti
   if (!blocks) return std::nullopt;  // Engine::create says why
   const std::size_t needed = static_cast<std::size_t>(*blocks) * model.kv_bytes_per_block(options.block_size, options.kv_type);
   const auto device = model.backend().memory();
-  const std::size_t available = device ? device->free : available_memory_bytes();
-  if (available == 0 || needed <= available) return std::nullopt;
-  return "keys and values would take " + std::to_string(needed) + " bytes, but only " + std::to_string(available) + " are available";
+  const auto available = device ? std::optional(device->free) : detail::host_memory_left(model);
+  if (!available || needed <= *available) return std::nullopt;
+  return "keys and values would take " + std::to_string(needed) + " bytes, but only " + std::to_string(*available) + " are available";
 }
 
 }  // namespace
@@ -52,8 +52,9 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
 
   auto backend = options.cuda ? kernels::make_cuda_backend(*options.cuda) : kernels::make_cpu_backend(options.cpu);
   result->backend_name_ = backend->name();
-  auto model = Model::load(std::move(*file), std::move(backend), options.progress);
+  auto model = Model::load(std::move(*file), std::move(backend), {.progress = options.progress, .weight_cache = options.weight_cache});
   if (!model) return tl::make_unexpected(model.error());
+  if (const WeightCacheReport* cache = (*model)->weight_cache()) result->weight_cache_ = *cache;
   EngineOptions engine_options = options.engine;
   const auto refused = [&](std::string where, std::string detail) {
     return tl::make_unexpected(LoadError{LoadError::Kind::inconsistent, options.path.string(), std::move(where), std::move(detail)});

@@ -15,6 +15,7 @@
 #include "engine/load_error.h"
 #include "engine/model.h"
 #include "engine/model_config.h"
+#include "engine/weight_cache_report.h"
 #include "kernels/cuda_backend.h"
 
 namespace fixpoint::engine {
@@ -26,6 +27,7 @@ struct LanguageModelOptions {
   double gpu_memory_share = 0.9;  ///< of the device's memory, all uses together; for keys and values where `engine` doesn't say
   EngineOptions engine;
   std::optional<ChatFormat> chat_format;  ///< unset: recognised from the file's own template
+  std::optional<std::filesystem::path> weight_cache;  ///< see Model::LoadOptions
   Model::Progress progress;
 };
 
@@ -45,6 +47,8 @@ class LanguageModel {
   /// "qwen2.5-coder-0.5b (qwen2, 494 M parameters, Q4_0)"
   [[nodiscard]] std::string description() const;
   [[nodiscard]] const std::string& backend_name() const { return backend_name_; }
+  /// Unset where no cache was asked for, or the backend packs nothing.
+  [[nodiscard]] const std::optional<WeightCacheReport>& weight_cache() const { return weight_cache_; }
 
   /// Tokens of a plain prompt, BOS included where the model wants one.
   [[nodiscard]] std::vector<TokenId> plain_prompt(std::string_view text, Tokenizer::ControlTokens control) const;
@@ -62,6 +66,7 @@ class LanguageModel {
   Footprint footprint_;
   kernels::DType main_dtype_ = kernels::DType::f32;
   std::string backend_name_;
+  std::optional<WeightCacheReport> weight_cache_;
   tl::expected<ChatFormat, std::string> chat_format_;
   std::unique_ptr<Engine> engine_;
 };

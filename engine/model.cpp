@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "engine/detail/weight_cache.h"
 #include "kernels/quant.h"
 
 namespace fixpoint::engine {
@@ -17,12 +18,24 @@ Model::Model(ModelFile file, std::unique_ptr<kernels::Backend> backend)
     : file_(std::move(file)), backend_(std::move(backend)), rope_(make_rope(file_.config())) {}
 
 tl::expected<std::unique_ptr<Model>, LoadError> Model::load(ModelFile file, std::unique_ptr<kernels::Backend> backend,
-                                                            const Progress& progress) {
+                                                            const LoadOptions& options) {
   // ModelFile::open has checked that every tensor is there and has its shape.
   std::unique_ptr<Model> model(new Model(std::move(file), std::move(backend)));
-  model->load_weights(progress);
+  if (options.weight_cache) model->open_cache(*options.weight_cache);
+  model->load_weights(options.progress);
+  if (model->cache_) model->cache_->finish();
   return model;
 }
+
+Model::~Model() = default;
+
+void Model::open_cache(const std::filesystem::path& folder) {
+  const std::string form = backend_->packed_form();
+  if (form.empty()) return;
+  cache_ = std::make_unique<detail::WeightCache>(detail::packed_file_in(folder, file_, form), detail::PackedKey{form, file_.fingerprint()});
+}
+
+const WeightCacheReport* Model::weight_cache() const { return cache_ ? &cache_->report() : nullptr; }
 
 const Tensor& Model::tensor(const std::string& name) const {
   const auto* found = file_.find(name);
@@ -46,7 +59,7 @@ kernels::Buffer Model::load_vector(std::span<const Tensor> parts) {
 std::unique_ptr<kernels::Weight> Model::load_matrix(std::initializer_list<std::string> names) {
   std::vector<Tensor> parts;
   for (const auto& name : names) parts.push_back(tensor(name));
-  auto weight = backend_->load_weight(parts);
+  auto weight = cache_ ? cache_->load(*backend_, *names.begin(), parts) : backend_->load_weight(parts);
   for (const Tensor& part : parts) file_.let_go(part);  // else a model would take its size twice while it loads
   return weight;
 }
@@ -104,6 +117,10 @@ kernels::KvShape Model::kv_shape(std::int32_t num_blocks, std::int32_t block_siz
 
 std::size_t Model::kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const {
   return layers_.size() * backend_->kv_bytes(kv_shape(1, block_size, type));
+}
+
+std::size_t Model::mapped_weight_bytes() const {
+  return cache_ ? static_cast<std::size_t>(cache_->report().mapped_bytes) : 0;
 }
 
 void Model::allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) {

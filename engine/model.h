@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -11,9 +12,13 @@
 
 #include "engine/model_file.h"
 #include "engine/step_model.h"
+#include "engine/weight_cache_report.h"
 #include "kernels/backend.h"
 
 namespace fixpoint::engine {
+namespace detail {
+class WeightCache;
+}
 
 /// A decoder-only transformer on a Backend: the forward pass, written once. Llama, Qwen2 and Qwen3 differ by what is
 /// absent (biases, head norms), not by code. Not thread-safe: the engine thread owns it.
@@ -21,10 +26,18 @@ class Model final : public StepModel {
  public:
   using Progress = std::function<void(double fraction)>;
 
+  struct LoadOptions {
+    Progress progress;
+    /// Folder of a file in which the packed weights are kept, for backends that pack them: written where there is none that
+    /// fits, mapped and read in place where there is.
+    std::optional<std::filesystem::path> weight_cache;
+  };
+
   /// Takes the weights from `file`, which the model keeps: a backend may read them in place.
   [[nodiscard]] static tl::expected<std::unique_ptr<Model>, LoadError> load(ModelFile file,
                                                                             std::unique_ptr<kernels::Backend> backend,
-                                                                            const Progress& progress = {});
+                                                                            const LoadOptions& options = {});
+  ~Model() override;
 
   [[nodiscard]] const ModelConfig& config() const { return file_.config(); }
   [[nodiscard]] const ModelFile& file() const { return file_; }
@@ -34,12 +47,15 @@ class Model final : public StepModel {
   /// Unset where the backend works on the host's memory. Before allocate_kv; forgets what that allocated.
   [[nodiscard]] std::optional<std::size_t> memory_for_kv(double share, std::int64_t tokens, std::int64_t sequences,
                                                          std::int32_t block_size, kernels::KvType type);
+  /// Null where no cache was asked for, or the backend packs nothing.
+  [[nodiscard]] const WeightCacheReport* weight_cache() const;
   /// Bytes of weights that one decode step reads.
   [[nodiscard]] std::int64_t weight_bytes_per_step() const;
 
   [[nodiscard]] std::int64_t vocab_size() const override { return config().vocab_size; }
   [[nodiscard]] std::int64_t context_length() const override { return config().context_length; }
   [[nodiscard]] std::size_t kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const override;
+  [[nodiscard]] std::size_t mapped_weight_bytes() const override;
   void allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) override;
   [[nodiscard]] StepOutput forward(const StepInput& step) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
@@ -77,6 +93,7 @@ class Model final : public StepModel {
   };
 
   Model(ModelFile file, std::unique_ptr<kernels::Backend> backend);
+  void open_cache(const std::filesystem::path& folder);
   void load_weights(const Progress& progress);
   [[nodiscard]] const kernels::Tensor& tensor(const std::string& name) const;
   [[nodiscard]] kernels::Buffer load_vector(std::span<const kernels::Tensor> parts);
@@ -91,6 +108,7 @@ class Model final : public StepModel {
   void feed_forward(Layer& layer, const kernels::Tensor& normed, const kernels::Tensor& delta);
 
   ModelFile file_;
+  std::unique_ptr<detail::WeightCache> cache_;  ///< before the weights, which may lie in it
   std::unique_ptr<kernels::Backend> backend_;
   kernels::Rope rope_;
   std::unique_ptr<kernels::Weight> embedding_;  ///< [V, D]

@@ -1,9 +1,12 @@
 #include "engine/model_file.h"
 
+#include <algorithm>
+#include <span>
 #include <system_error>
 #include <unordered_map>
 #include <utility>
 
+#include "engine/detail/content_hash.h"
 #include "engine/detail/fail.h"
 #include "engine/detail/gguf.h"
 #include "engine/detail/gguf_tokenizer.h"
@@ -15,6 +18,7 @@
 namespace fixpoint::engine {
 
 struct ModelFile::Impl {
+  std::filesystem::path path;
   detail::ModelParts parts;
   std::unordered_map<std::string_view, const kernels::Tensor*> by_name;
 };
@@ -30,6 +34,7 @@ tl::expected<ModelFile, LoadError> ModelFile::open(const std::filesystem::path& 
                         std::to_string(tokens) + " tokens, but the embedding has only " + std::to_string(rows) + " rows");
   }
   auto impl = std::make_unique<Impl>();
+  impl->path = path;
   impl->parts = std::move(*parts);
   for (const auto& t : impl->parts.tensors) impl->by_name.emplace(t.name, &t.tensor);
   return ModelFile(std::move(impl));
@@ -47,6 +52,8 @@ const std::optional<std::string>& ModelFile::chat_template() const { return impl
 const std::vector<NamedTensor>& ModelFile::tensors() const { return impl_->parts.tensors; }
 std::string ModelFile::format() const { return impl_->parts.format; }
 
+const std::filesystem::path& ModelFile::path() const { return impl_->path; }
+
 const kernels::Tensor* ModelFile::find(std::string_view name) const {
   const auto it = impl_->by_name.find(name);
   return it == impl_->by_name.end() ? nullptr : it->second;
@@ -56,6 +63,25 @@ std::int64_t ModelFile::file_bytes() const {
   std::int64_t total = 0;
   for (const auto& file : impl_->parts.files) total += static_cast<std::int64_t>(file.bytes().size());
   return total;
+}
+
+std::uint64_t ModelFile::fingerprint() const {
+  detail::ContentHash hash;
+  for (const auto& file : impl_->parts.files) {
+    hash.add_number(file.bytes().size());
+    hash.add_number(static_cast<std::uint64_t>(file.modified().count()));
+  }
+  for (const auto& [name, tensor] : tensors()) {
+    hash.add_text(name);
+    hash.add_number(static_cast<std::uint64_t>(tensor.dtype));
+    for (int i = 0; i < 4; ++i) hash.add_number(static_cast<std::uint64_t>(tensor.shape[i]));
+    const std::span<const std::byte> bytes{tensor.data, static_cast<std::size_t>(tensor.bytes())};
+    const std::size_t sample = std::min<std::size_t>(bytes.size(), 1024);
+    for (const std::size_t start : {std::size_t{0}, (bytes.size() - sample) / 2, bytes.size() - sample}) {
+      hash.add_bytes(bytes.subspan(start, sample));
+    }
+  }
+  return hash.value();
 }
 
 void ModelFile::let_go(const kernels::Tensor& tensor) const {

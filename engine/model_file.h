@@ -49,6 +49,11 @@ class ModelFile {
   /// nullptr when the file has no such tensor.
   [[nodiscard]] const kernels::Tensor* find(std::string_view name) const;
   [[nodiscard]] std::int64_t file_bytes() const;
+  /// Where it was opened from.
+  [[nodiscard]] const std::filesystem::path& path() const;
+  /// Differs where another file's weights, or this one's after a change, may differ: made of the files' sizes and times of
+  /// change, and of every tensor's name, type, shape and a few of its bytes. It reads three pages or so of each tensor.
+  [[nodiscard]] std::uint64_t fingerprint() const;
   /// The tensor's bytes need not stay in memory; a later look reads them from the file again.
   void let_go(const kernels::Tensor& tensor) const;
   /// "GGUF v3" or "safetensors, 2 shards".

@@ -36,6 +36,8 @@ class StepModel {
   [[nodiscard]] virtual std::int64_t context_length() const = 0;
   /// Bytes that one block of `block_size` tokens takes over all layers, as it is laid out: padding included.
   [[nodiscard]] virtual std::size_t kv_bytes_per_block(int block_size, kernels::KvType type) const = 0;
+  /// Bytes of weights in mapped files: they are read at every step, though the system counts them as available memory.
+  [[nodiscard]] virtual std::size_t mapped_weight_bytes() const { return 0; }
   /// Called once, before the first forward.
   virtual void allocate_kv(int num_blocks, int block_size, kernels::KvType type) = 0;
   /// Whole blocks, all layers; done before the keys and values of the next forward are written.

@@ -47,15 +47,17 @@ tl::expected<MappedFile, LoadError> MappedFile::open(const std::filesystem::path
   if (size == 0) return MappedFile();
   void* data = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd.get(), 0);
   if (data == MAP_FAILED) return io_error(path, "mmap");
-  return MappedFile(static_cast<const std::byte*>(data), size);
+  const auto modified = std::chrono::seconds(status.st_mtim.tv_sec) + std::chrono::nanoseconds(status.st_mtim.tv_nsec);
+  return MappedFile(static_cast<const std::byte*>(data), size, modified);
 }
 
 MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)), modified_(other.modified_) {}
 
 MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
   std::swap(data_, other.data_);
   std::swap(size_, other.size_);
+  std::swap(modified_, other.modified_);
   return *this;
 }
 
@@ -67,6 +69,11 @@ void MappedFile::let_go(std::span<const std::byte> part) const {
   const std::uintptr_t end = last / page * page;
   // Best effort: what can't be given back stays.
   if (begin < end) static_cast<void>(::madvise(reinterpret_cast<void*>(begin), end - begin, MADV_DONTNEED));
+}
+
+void MappedFile::prefer_large_pages() const {
+  // Best effort, too.
+  if (data_ != nullptr) static_cast<void>(::madvise(const_cast<std::byte*>(data_), size_, MADV_HUGEPAGE));
 }
 
 MappedFile::~MappedFile() {

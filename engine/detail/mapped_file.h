@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <filesystem>
 #include <span>
@@ -23,15 +24,21 @@ class MappedFile {
   ~MappedFile();
 
   [[nodiscard]] std::span<const std::byte> bytes() const { return {data_, size_}; }
+  /// When it was last changed as it was opened, since the epoch.
+  [[nodiscard]] std::chrono::nanoseconds modified() const { return modified_; }
+  /// Asks for large pages, where the file's system has them. A file that is read over and over is read faster from them.
+  void prefer_large_pages() const;
   /// Gives back the memory of the whole pages within `part`, as far as it lies in this file; they are read again when
   /// touched. What the system has cached of the file stays cached.
   void let_go(std::span<const std::byte> part) const;
 
  private:
-  MappedFile(const std::byte* data, std::size_t size) : data_(data), size_(size) {}
+  MappedFile(const std::byte* data, std::size_t size, std::chrono::nanoseconds modified)
+      : data_(data), size_(size), modified_(modified) {}
 
   const std::byte* data_ = nullptr;
   std::size_t size_ = 0;
+  std::chrono::nanoseconds modified_{};
 };
 
 }  // namespace fixpoint::engine::detail
