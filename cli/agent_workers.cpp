@@ -64,6 +64,7 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
   app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
   app.add_option("--kv-type", kv_type, "type of its keys and values")->check(kv_type_name())->capture_default_str();
+  add_weight_cache_option(app, weight_cache);
 }
 
 void WorkerOptions::add_webhook_options(CLI::App& app) {
@@ -128,6 +129,7 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
   model.threads = options.threads;
   model.kv_memory = options.kv_memory;
   model.kv_type = options.kv_type;
+  model.weight_cache = options.weight_cache;
   auto loaded = model.load();
   if (!loaded) return tl::unexpected(loaded.error());
   const auto& format = (*loaded)->chat_format();

@@ -30,6 +30,7 @@ struct WorkerOptions {
   std::string webhook_secret_file;  ///< else the environment's FIXPOINT_WEBHOOK_SECRET
   std::string kv_memory;
   std::string kv_type = "F16";
+  std::string weight_cache;  ///< as add_weight_cache_option sets it
   int threads = 0;
   std::string ladder;
   bool journal_sync = false;  ///< every event also survives a power cut

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <system_error>
 #include <utility>
 
@@ -58,6 +59,25 @@ CLI::Validator device_name() {
             return is_device_name(text) ? std::string() : "'" + text + "' is none of cpu, cuda, cuda:N, auto";
           },
           "DEVICE"};
+}
+
+constexpr const char* kBeside = "beside";
+
+std::filesystem::path cache_folder(const std::string& where, const std::filesystem::path& model) {
+  std::error_code ignored;
+  if (where != kBeside) return where;
+  if (std::filesystem::is_directory(model, ignored)) return model;
+  return model.has_parent_path() ? model.parent_path() : ".";
+}
+
+/// What somebody who asked for a cache should know.
+void tell_of_cache(const engine::LanguageModel& model) {
+  const auto& cache = model.weight_cache();
+  if (!cache) {
+    std::fprintf(stderr, "fixpoint: --weight-cache does nothing here: %s keeps no repacked weights\n", model.backend_name().c_str());
+  } else if (cache->error) {
+    std::fprintf(stderr, "fixpoint: --weight-cache: the weights are not kept: %s\n", cache->error->message().c_str());
+  }
 }
 
 }  // namespace
@@ -134,6 +154,13 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--chat-template", chat_template,
                  "Chat format, where the file's own is not wanted or not known: " + chat_format_names())
       ->check(chat_format_name());
+  add_weight_cache_option(app, weight_cache);
+}
+
+void add_weight_cache_option(CLI::App& app, std::string& value) {
+  // A flag with a value, so that the word after it stays a word of its own.
+  app.add_flag("--weight-cache{" + std::string(kBeside) + "}", value,
+               "Keep the repacked weights in a file beside the model, or in a folder (--weight-cache=FOLDER): later starts map it");
 }
 
 tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::load() const {
@@ -158,6 +185,7 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
                                : speculation == "always" ? engine::Speculation::always
                                                          : engine::Speculation::measured;
   options.progress = terminal_progress();
+  if (!weight_cache.empty()) options.weight_cache = cache_folder(weight_cache, path);
   if (!kv_memory.empty()) {
     const auto bytes = parse_bytes(kv_memory);
     if (!bytes) return tl::make_unexpected("--kv-memory: '" + kv_memory + "' is no size such as 4G or 512M");
@@ -176,6 +204,7 @@ tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> ModelOptions::
     const bool of_option = !kv_memory.empty() && error.where == "kv_memory_bytes";
     return tl::make_unexpected(of_option ? "--kv-memory: " + error.detail : error.message());
   }
+  if (!weight_cache.empty()) tell_of_cache(**model);
   return std::move(*model);
 }
 

@@ -22,14 +22,18 @@ struct ModelOptions {
   int max_step_tokens = 512;
   std::string speculation = "on";
   std::string chat_template;
+  std::string weight_cache;  ///< as add_weight_cache_option sets it
   int max_queued_requests = 1024;  ///< no option: a command that asks for more at a time raises it
 
   /// Registers -m, --device, --threads, --isa, --gpu-memory-utilization, --gpu-products, --kv-memory, --kv-type, --block-size,
-  /// --step-tokens, --speculation and --chat-template.
+  /// --step-tokens, --speculation, --chat-template and --weight-cache.
   void add_to(CLI::App& app);
   /// Loads with progress on stderr where it takes long and somebody watches. Error: a message for a person.
   [[nodiscard]] tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> load() const;
 };
+
+/// --weight-cache[=FOLDER]: `value` becomes the folder, or "beside" for the model's own; it stays empty without the option.
+void add_weight_cache_option(CLI::App& app, std::string& value);
 
 /// "cpu", "cuda", "cuda:1" or "auto" (the first CUDA device that works, else the processor): unset for the processor.
 /// Error: a message for a person.
