@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -71,6 +72,46 @@ TEST_F(GenerateTest, ChatPutsThePromptIntoTheModelsFormat) {
   const auto with_system = prompt({"--chat", "--system", "Be brief."});
   EXPECT_EQ(count(with_system, kStart), 3) << "system, user, assistant";
   EXPECT_EQ(count(with_system, kEnd), 2) << "the prompt's own is text";
+}
+
+TEST_F(GenerateTest, AKeptFileOfWeightsGivesTheSameText) {
+  const auto generate = [&](const std::string& option) {
+    std::vector<std::string> words{"generate"};
+    if (!option.empty()) words.push_back(option);
+    words.insert(words.end(), {"-p", "if x:", "-n", "12", "--ignore-eos"});
+    return with_model(words);
+  };
+  const auto kept = [](const std::filesystem::path& folder) {
+    std::vector<std::string> names;
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+      if (entry.path().extension() == ".weights") names.push_back(entry.path().filename().string());
+    }
+    return names;
+  };
+  const std::filesystem::path own = std::filesystem::path(model()).parent_path();
+  const Ran plain = generate("");
+  ASSERT_EQ(plain.code, 0) << plain.err;
+  EXPECT_TRUE(kept(own).empty());
+  const auto folder = file("elsewhere");
+  std::filesystem::create_directory(folder);
+  for (const std::string& option : {std::string("--weight-cache"), "--weight-cache=" + folder.string()}) {
+    for (int run = 0; run < 2; ++run) {
+      const Ran with = generate(option);
+      EXPECT_EQ(with.code, 0);
+      EXPECT_EQ(with.err, plain.err) << option;
+      EXPECT_EQ(with.out, plain.out) << option;
+    }
+  }
+  EXPECT_EQ(kept(own).size(), 1U);
+  EXPECT_EQ(kept(folder).size(), 1U);
+}
+
+TEST_F(GenerateTest, AFileOfWeightsThatCannotBeKeptIsOneWarning) {
+  const std::string nowhere = file("nowhere").string();
+  const Ran ran = with_model({"generate", "--weight-cache=" + nowhere, "-p", "x", "-n", "2"});
+  EXPECT_EQ(ran.code, 0);
+  EXPECT_THAT(ran.err, ::testing::AllOf(HasSubstr("--weight-cache"), HasSubstr(nowhere)));
+  EXPECT_EQ(std::count(ran.err.begin(), ran.err.end(), '\n'), 1) << ran.err;
 }
 
 TEST_F(GenerateTest, APromptOverTheContextSaysHowLongBothAre) {
