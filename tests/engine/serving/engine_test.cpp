@@ -416,6 +416,18 @@ TEST(EngineTest, KvMemoryIsTheStatedBudget) {
   EXPECT_GT(available_memory_bytes(), 0U);
 }
 
+TEST(EngineTest, MappedWeightsAreNoMemoryForKeysAndValues) {
+  class Mapped final : public testing::FakeModel {
+   public:
+    using testing::FakeModel::FakeModel;
+    [[nodiscard]] std::size_t mapped_weight_bytes() const override { return ~std::size_t{0}; }
+  };
+  auto model = std::make_unique<Mapped>(testing::FakeModel::Shape{.vocab = kVocabulary, .padding = 8});
+  const auto engine = Engine::create(std::move(model), testing::test_tokenizer(), {});
+  ASSERT_FALSE(engine);
+  EXPECT_EQ(engine.error().field, "kv_memory_bytes");
+}
+
 TEST(EngineTest, StatsAddUp) {
   const Served served = serve(64, {.block_size = 4});
   for (std::uint64_t i = 0; i < 5; ++i) one(*served.engine, greedy(words(20, 1), 6));
