@@ -21,7 +21,7 @@ std::uint32_t u32_at(Bytes p) {
   return v;
 }
 
-void block_q8_0(Bytes b, float* out) {
+void dequantize_q8_0(Bytes b, float* out) {
   const float d = half_at(b);
   for (int i = 0; i < 32; ++i) {
     out[i] = d * static_cast<float>(static_cast<std::int8_t>(b[2 + i]));
@@ -39,19 +39,19 @@ void nibble_block(Bytes nibbles, std::uint32_t fifth_bits, float d, float offset
   }
 }
 
-void block_q4_0(Bytes b, float* out) {
+void dequantize_q4_0(Bytes b, float* out) {
   const float d = half_at(b);
   nibble_block(b + 2, 0, d, -8.0F * d, out);
 }
 
-void block_q4_1(Bytes b, float* out) { nibble_block(b + 4, 0, half_at(b), half_at(b + 2), out); }
+void dequantize_q4_1(Bytes b, float* out) { nibble_block(b + 4, 0, half_at(b), half_at(b + 2), out); }
 
-void block_q5_0(Bytes b, float* out) {
+void dequantize_q5_0(Bytes b, float* out) {
   const float d = half_at(b);
   nibble_block(b + 6, u32_at(b + 2), d, -16.0F * d, out);
 }
 
-void block_q5_1(Bytes b, float* out) { nibble_block(b + 8, u32_at(b + 4), half_at(b), half_at(b + 2), out); }
+void dequantize_q5_1(Bytes b, float* out) { nibble_block(b + 8, u32_at(b + 4), half_at(b), half_at(b + 2), out); }
 
 // Q4_K and Q5_K: d, dmin, packed scales, (fifth bits,) nibbles; a run of 32 bytes holds two sub-blocks.
 void block_k(Bytes b, Bytes fifth_bits, Bytes nibbles, float* out) {
@@ -74,10 +74,10 @@ void block_k(Bytes b, Bytes fifth_bits, Bytes nibbles, float* out) {
   }
 }
 
-void block_q4_k(Bytes b, float* out) { block_k(b, nullptr, b + 16, out); }
-void block_q5_k(Bytes b, float* out) { block_k(b, b + 16, b + 48, out); }
+void dequantize_q4_k(Bytes b, float* out) { block_k(b, nullptr, b + 16, out); }
+void dequantize_q5_k(Bytes b, float* out) { block_k(b, b + 16, b + 48, out); }
 
-void block_q6_k(Bytes b, float* out) {
+void dequantize_q6_k(Bytes b, float* out) {
   const float d = half_at(b + 208);
   for (unsigned i = 0; i < 256; ++i) {
     const unsigned half = i / 128;
@@ -122,14 +122,14 @@ void dequantize_row(DType type, const std::byte* from, float* to, std::int64_t n
       return by_block(type, bytes, to, n, [](Bytes b, float* out) {
         *out = bf16_to_f32(static_cast<std::uint16_t>(b[0] | b[1] << 8U));
       });
-    case DType::q8_0: return by_block(type, bytes, to, n, block_q8_0);
-    case DType::q4_0: return by_block(type, bytes, to, n, block_q4_0);
-    case DType::q4_1: return by_block(type, bytes, to, n, block_q4_1);
-    case DType::q5_0: return by_block(type, bytes, to, n, block_q5_0);
-    case DType::q5_1: return by_block(type, bytes, to, n, block_q5_1);
-    case DType::q4_k: return by_block(type, bytes, to, n, block_q4_k);
-    case DType::q5_k: return by_block(type, bytes, to, n, block_q5_k);
-    case DType::q6_k: return by_block(type, bytes, to, n, block_q6_k);
+    case DType::q8_0: return by_block(type, bytes, to, n, dequantize_q8_0);
+    case DType::q4_0: return by_block(type, bytes, to, n, dequantize_q4_0);
+    case DType::q4_1: return by_block(type, bytes, to, n, dequantize_q4_1);
+    case DType::q5_0: return by_block(type, bytes, to, n, dequantize_q5_0);
+    case DType::q5_1: return by_block(type, bytes, to, n, dequantize_q5_1);
+    case DType::q4_k: return by_block(type, bytes, to, n, dequantize_q4_k);
+    case DType::q5_k: return by_block(type, bytes, to, n, dequantize_q5_k);
+    case DType::q6_k: return by_block(type, bytes, to, n, dequantize_q6_k);
   }
   throw std::invalid_argument("dequantize_row: unknown type");
 }

@@ -9,9 +9,9 @@
 namespace fixpoint::kernels {
 namespace {
 
-using Bytes = std::uint8_t*;
+using OutBytes = std::uint8_t*;
 
-void put_half(Bytes p, float f) {
+void put_half(OutBytes p, float f) {
   const std::uint16_t h = f32_to_f16(f);
   std::memcpy(p, &h, sizeof h);
 }
@@ -34,7 +34,7 @@ float peak(const float* x, int n) {
   return found;
 }
 
-void block_q8_0(const float* x, Bytes b) {
+void quantize_q8_0(const float* x, OutBytes b) {
   const float d = std::fabs(peak(x, 32)) / 127.0F;
   put_half(b, d);
   for (int i = 0; i < 32; ++i) {
@@ -43,7 +43,7 @@ void block_q8_0(const float* x, Bytes b) {
 }
 
 // 32 codes of 4 or 5 bits; `fifth_bits` null for 4.
-void put_codes(const std::uint8_t* codes, Bytes nibbles, Bytes fifth_bits) {
+void put_codes(const std::uint8_t* codes, OutBytes nibbles, OutBytes fifth_bits) {
   std::uint32_t fifth = 0;
   for (unsigned j = 0; j < 16; ++j) {
     nibbles[j] = static_cast<std::uint8_t>((codes[j] & 15U) | (codes[j + 16] & 15U) << 4U);
@@ -54,7 +54,7 @@ void put_codes(const std::uint8_t* codes, Bytes nibbles, Bytes fifth_bits) {
   }
 }
 
-void symmetric_block(const float* x, Bytes b, int middle, Bytes nibbles, Bytes fifth_bits) {
+void symmetric_block(const float* x, OutBytes b, int middle, OutBytes nibbles, OutBytes fifth_bits) {
   const float d = peak(x, 32) / static_cast<float>(-middle);
   std::uint8_t codes[32];
   for (int i = 0; i < 32; ++i) {
@@ -64,7 +64,7 @@ void symmetric_block(const float* x, Bytes b, int middle, Bytes nibbles, Bytes f
   put_codes(codes, nibbles, fifth_bits);
 }
 
-void affine_block(const float* x, Bytes b, int highest, Bytes nibbles, Bytes fifth_bits) {
+void affine_block(const float* x, OutBytes b, int highest, OutBytes nibbles, OutBytes fifth_bits) {
   const auto [low, high] = std::minmax_element(x, x + 32);
   const float d = (*high - *low) / static_cast<float>(highest);
   std::uint8_t codes[32];
@@ -76,12 +76,12 @@ void affine_block(const float* x, Bytes b, int highest, Bytes nibbles, Bytes fif
   put_codes(codes, nibbles, fifth_bits);
 }
 
-void block_q4_0(const float* x, Bytes b) { symmetric_block(x, b, 8, b + 2, nullptr); }
-void block_q4_1(const float* x, Bytes b) { affine_block(x, b, 15, b + 4, nullptr); }
-void block_q5_0(const float* x, Bytes b) { symmetric_block(x, b, 16, b + 6, b + 2); }
-void block_q5_1(const float* x, Bytes b) { affine_block(x, b, 31, b + 8, b + 4); }
+void quantize_q4_0(const float* x, OutBytes b) { symmetric_block(x, b, 8, b + 2, nullptr); }
+void quantize_q4_1(const float* x, OutBytes b) { affine_block(x, b, 15, b + 4, nullptr); }
+void quantize_q5_0(const float* x, OutBytes b) { symmetric_block(x, b, 16, b + 6, b + 2); }
+void quantize_q5_1(const float* x, OutBytes b) { affine_block(x, b, 31, b + 8, b + 4); }
 
-void pack_k_scales(const std::uint8_t* scales, const std::uint8_t* minima, Bytes packed) {
+void pack_k_scales(const std::uint8_t* scales, const std::uint8_t* minima, OutBytes packed) {
   for (int j = 0; j < 4; ++j) {
     packed[j] = static_cast<std::uint8_t>(scales[j] | (scales[j + 4] >> 4U) << 6U);
     packed[j + 4] = static_cast<std::uint8_t>(minima[j] | (minima[j + 4] >> 4U) << 6U);
@@ -90,7 +90,7 @@ void pack_k_scales(const std::uint8_t* scales, const std::uint8_t* minima, Bytes
 }
 
 // Q4_K and Q5_K (`fifth_bits` not null).
-void block_k(const float* x, Bytes b, int highest, Bytes nibbles, Bytes fifth_bits) {
+void block_k(const float* x, OutBytes b, int highest, OutBytes nibbles, OutBytes fifth_bits) {
   float steps[8];
   float lows[8];
   for (int sub = 0; sub < 8; ++sub) {
@@ -110,7 +110,7 @@ void block_k(const float* x, Bytes b, int highest, Bytes nibbles, Bytes fifth_bi
     const float low = dmin * static_cast<float>(minima[sub]);
     for (unsigned i = 0; i < 32; ++i) {
       const unsigned c = code((x[sub * 32 + i] + low) * step, highest);
-      Bytes nibble = nibbles + sub / 2 * 32 + i;
+      OutBytes nibble = nibbles + sub / 2 * 32 + i;
       *nibble = static_cast<std::uint8_t>(*nibble | (c & 15U) << (sub % 2 * 4));
       if (fifth_bits != nullptr) {
         fifth_bits[i] = static_cast<std::uint8_t>(fifth_bits[i] | (c >> 4U) << sub);
@@ -122,14 +122,14 @@ void block_k(const float* x, Bytes b, int highest, Bytes nibbles, Bytes fifth_bi
   pack_k_scales(scales, minima, b + 4);
 }
 
-void block_q4_k(const float* x, Bytes b) { block_k(x, b, 15, b + 16, nullptr); }
+void quantize_q4_k(const float* x, OutBytes b) { block_k(x, b, 15, b + 16, nullptr); }
 
-void block_q5_k(const float* x, Bytes b) {
+void quantize_q5_k(const float* x, OutBytes b) {
   std::memset(b + 16, 0, 32);
   block_k(x, b, 31, b + 48, b + 16);
 }
 
-void block_q6_k(const float* x, Bytes b) {
+void quantize_q6_k(const float* x, OutBytes b) {
   float steps[16];
   for (int sub = 0; sub < 16; ++sub) {
     steps[sub] = peak(x + sub * 16, 16) / -32.0F;
@@ -142,8 +142,8 @@ void block_q6_k(const float* x, Bytes b) {
     const unsigned c = code(x[i] * inverse(d * static_cast<float>(scale)) + 32.0F, 63);
     const unsigned half = i / 128;
     const unsigned quarter = i % 128 / 32;
-    Bytes low = b + half * 64 + quarter % 2 * 32 + i % 32;
-    Bytes high = b + 128 + half * 32 + i % 32;
+    OutBytes low = b + half * 64 + quarter % 2 * 32 + i % 32;
+    OutBytes high = b + 128 + half * 32 + i % 32;
     *low = static_cast<std::uint8_t>(*low | (c & 15U) << (quarter / 2 * 4));
     *high = static_cast<std::uint8_t>(*high | (c >> 4U) << (2 * quarter));
     b[192 + i / 16] = static_cast<std::uint8_t>(scale);
@@ -152,7 +152,7 @@ void block_q6_k(const float* x, Bytes b) {
 }
 
 template <class Block>
-void by_block(DType type, const float* from, Bytes to, std::int64_t n, Block block) {
+void by_block(DType type, const float* from, OutBytes to, std::int64_t n, Block block) {
   const DTypeTraits& t = traits(type);
   if (n % t.block_elements != 0) {
     throw std::invalid_argument("quantize_row: not a whole number of blocks");
@@ -162,7 +162,7 @@ void by_block(DType type, const float* from, Bytes to, std::int64_t n, Block blo
   }
 }
 
-void put_bf16(const float* x, Bytes b) {
+void put_bf16(const float* x, OutBytes b) {
   const std::uint16_t v = f32_to_bf16(*x);
   std::memcpy(b, &v, sizeof v);
 }
@@ -170,19 +170,19 @@ void put_bf16(const float* x, Bytes b) {
 }  // namespace
 
 void quantize_row(DType type, const float* from, std::byte* to, std::int64_t n) {
-  auto* bytes = reinterpret_cast<Bytes>(to);
+  auto* bytes = reinterpret_cast<OutBytes>(to);
   switch (type) {
     case DType::f32: std::memcpy(bytes, from, static_cast<std::size_t>(n) * sizeof(float)); return;
-    case DType::f16: return by_block(type, from, bytes, n, [](const float* x, Bytes b) { put_half(b, *x); });
+    case DType::f16: return by_block(type, from, bytes, n, [](const float* x, OutBytes b) { put_half(b, *x); });
     case DType::bf16: return by_block(type, from, bytes, n, put_bf16);
-    case DType::q8_0: return by_block(type, from, bytes, n, block_q8_0);
-    case DType::q4_0: return by_block(type, from, bytes, n, block_q4_0);
-    case DType::q4_1: return by_block(type, from, bytes, n, block_q4_1);
-    case DType::q5_0: return by_block(type, from, bytes, n, block_q5_0);
-    case DType::q5_1: return by_block(type, from, bytes, n, block_q5_1);
-    case DType::q4_k: return by_block(type, from, bytes, n, block_q4_k);
-    case DType::q5_k: return by_block(type, from, bytes, n, block_q5_k);
-    case DType::q6_k: return by_block(type, from, bytes, n, block_q6_k);
+    case DType::q8_0: return by_block(type, from, bytes, n, quantize_q8_0);
+    case DType::q4_0: return by_block(type, from, bytes, n, quantize_q4_0);
+    case DType::q4_1: return by_block(type, from, bytes, n, quantize_q4_1);
+    case DType::q5_0: return by_block(type, from, bytes, n, quantize_q5_0);
+    case DType::q5_1: return by_block(type, from, bytes, n, quantize_q5_1);
+    case DType::q4_k: return by_block(type, from, bytes, n, quantize_q4_k);
+    case DType::q5_k: return by_block(type, from, bytes, n, quantize_q5_k);
+    case DType::q6_k: return by_block(type, from, bytes, n, quantize_q6_k);
   }
   throw std::invalid_argument("quantize_row: unknown type");
 }
