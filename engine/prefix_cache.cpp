@@ -8,16 +8,16 @@ namespace {
 
 std::size_t at(BlockId id) { return static_cast<std::size_t>(id); }
 
-int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const std::size_t n = std::min(a.size(), b.size());
-  return static_cast<int>(std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()).first - a.begin());
-}
-
 bool is_prefix(std::span<const TokenId> prefix, std::span<const TokenId> of) {
   return prefix.size() <= of.size() && std::equal(prefix.begin(), prefix.end(), of.begin());
 }
 
 }  // namespace
+
+int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
+  const std::size_t n = std::min(a.size(), b.size());
+  return static_cast<int>(std::mismatch(a.begin(), a.begin() + static_cast<std::ptrdiff_t>(n), b.begin()).first - a.begin());
+}
 
 void release_tail_first(std::vector<BlockRef>& blocks) noexcept {
   while (!blocks.empty()) blocks.pop_back();

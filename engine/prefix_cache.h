@@ -32,6 +32,9 @@ struct PrefixMatch {
 /// Gives blocks back tail first.
 void release_tail_first(std::vector<BlockRef>& blocks) noexcept;
 
+/// How many leading tokens both have in common.
+[[nodiscard]] int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b);
+
 /// A radix index over blocks of tokens, one tree per tenant. A node is one block; its tokens are stored and compared
 /// one by one, so a hit never rests on a hash. Children are kept in the order of their tokens, which makes the longest
 /// common prefix a binary search. A node with less than a block of tokens is a leaf; none is a prefix of its sibling.

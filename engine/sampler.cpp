@@ -33,7 +33,7 @@ kernels::RowChoice choice_at(const SamplePoint& point, std::size_t vocab_size) {
   return choice;
 }
 
-std::size_t at(TokenId token) { return static_cast<std::size_t>(token); }
+std::size_t place(TokenId token) { return static_cast<std::size_t>(token); }
 
 }  // namespace
 
@@ -85,12 +85,12 @@ tl::expected<std::span<const float>, std::string> Sampler::adjust(std::span<cons
 
   adjusted_.assign(logits.begin(), logits.end());
   for (const auto& [token, bias] : params.logit_bias) {
-    if (at(token) < adjusted_.size()) adjusted_[at(token)] += bias;
+    if (place(token) < adjusted_.size()) adjusted_[place(token)] += bias;
   }
   if (penalised) {
     for (const auto& [token, count] : point.history->counts()) {
-      if (at(token) >= adjusted_.size()) continue;
-      float& logit = adjusted_[at(token)];
+      if (place(token) >= adjusted_.size()) continue;
+      float& logit = adjusted_[place(token)];
       logit = logit > 0.0F ? logit / params.repetition_penalty : logit * params.repetition_penalty;
       if (count.in_output > 0) {
         logit -= params.presence_penalty + params.frequency_penalty * static_cast<float>(count.in_output);
@@ -98,7 +98,7 @@ tl::expected<std::span<const float>, std::string> Sampler::adjust(std::span<cons
     }
   }
   for (const TokenId token : point.forbidden) {
-    if (at(token) < adjusted_.size()) adjusted_[at(token)] = -infinity;
+    if (place(token) < adjusted_.size()) adjusted_[place(token)] = -infinity;
   }
   if (!find_max(adjusted_)) return tl::unexpected(std::string("no token is left to choose from"));
   return adjusted_;
@@ -144,7 +144,7 @@ void Sampler::collect_mass(std::span<const float> logits, std::uint64_t mass, fl
   for (float depth = 2.0F; total < mass; depth *= 2.0F) {
     collect_at_least(logits, max_ - depth / inverse_temperature);
     total = 0;
-    for (Candidate& candidate : candidates_) total += candidate.weight = kernels::fixed_point(weights_[at(candidate.token)]);
+    for (Candidate& candidate : candidates_) total += candidate.weight = kernels::fixed_point(weights_[place(candidate.token)]);
   }
 }
 
@@ -226,7 +226,7 @@ TokenLogprobs Sampler::logprobs(std::span<const float> logits, TokenId chosen, i
   const float max = detail::find_maximum(logits, block_max_).value;
   const double log_total = std::log(static_cast<double>(weigh_all(logits, max, 1.0F)) * 0x1p-40) + static_cast<double>(max);
   const auto logprob = [&](float logit) { return static_cast<float>(static_cast<double>(logit) - log_total); };
-  TokenLogprobs result{{chosen, logprob(logits[at(chosen)])}, {}};
+  TokenLogprobs result{{chosen, logprob(logits[place(chosen)])}, {}};
   if (top > 0) {
     collect_top(logits, static_cast<std::size_t>(top), std::numeric_limits<float>::lowest());
     std::sort(candidates_.begin(), candidates_.end(), likelier);

@@ -8,11 +8,6 @@
 namespace fixpoint::engine {
 namespace {
 
-int common_prefix(std::span<const TokenId> a, std::span<const TokenId> b) {
-  const auto n = static_cast<std::ptrdiff_t>(std::min(a.size(), b.size()));
-  return static_cast<int>(std::mismatch(a.begin(), a.begin() + n, b.begin()).first - a.begin());
-}
-
 /// All but the last token: that one is always computed, since its logits are wanted.
 std::span<const TokenId> reusable(const Sequence& sequence) {
   return sequence.tokens().first(static_cast<std::size_t>(sequence.num_tokens() - 1));

@@ -3,12 +3,16 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 namespace fixpoint::engine {
 
 using TokenId = std::int32_t;
+
+/// ▁, as which the pieces of SentencePiece write a space.
+inline constexpr std::string_view kSpaceMark = "\xE2\x96\x81";
 
 /// What a token is for; the values are GGUF's token types.
 enum class TokenType : std::uint8_t { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };

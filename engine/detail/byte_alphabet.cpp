@@ -29,7 +29,7 @@ constexpr std::array<std::int16_t, kEnd> make_bytes() {
   return bytes;
 }
 
-constexpr auto kBytes = make_bytes();
+constexpr auto kByteOf = make_bytes();
 
 }  // namespace
 
@@ -37,10 +37,10 @@ std::string bytes_of_spelling(std::string_view spelling) {
   std::string bytes;
   for (std::size_t pos = 0; pos < spelling.size();) {
     const Utf8Step step = utf8_step(spelling, pos);
-    if (step.kind != Utf8Step::Kind::character || step.code >= kEnd || kBytes[step.code] < 0) {
+    if (step.kind != Utf8Step::Kind::character || step.code >= kEnd || kByteOf[step.code] < 0) {
       return std::string(spelling);
     }
-    bytes += static_cast<char>(kBytes[step.code]);
+    bytes += static_cast<char>(kByteOf[step.code]);
     pos += step.length;
   }
   return bytes;

@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "engine/detail/byte_cursor.h"
+#include "engine/detail/config_limits.h"
 #include "engine/detail/fail.h"
 
 namespace fixpoint::engine::detail {
@@ -19,7 +20,6 @@ using kernels::DType;
 constexpr std::uint32_t kMagic = 0x46554747;         // "GGUF"
 constexpr std::uint32_t kMagicSwapped = 0x47475546;  // "FUGG"
 constexpr std::size_t kLongestTensorName = 64;
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
 // The smallest things that these can be in a file: empty key, type, one byte; empty name, rank, one dimension, type, offset.
 constexpr std::uint64_t kSmallestPair = 8 + 4 + 1;
 constexpr std::uint64_t kSmallestTensor = 8 + 4 + 8 + 4 + 8;

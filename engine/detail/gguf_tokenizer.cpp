@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include "engine/detail/config_limits.h"
 #include "engine/detail/fail.h"
 #include "engine/detail/gguf_fields.h"
 #include "engine/detail/merge_text.h"
@@ -16,8 +17,6 @@ namespace fixpoint::engine::detail {
 namespace {
 
 using Kind = LoadError::Kind;
-
-constexpr std::size_t kMostTokens = std::size_t{1} << 24;
 
 /// A value of tokenizer.ggml.pre, and what else is known of tokenizers that carry it.
 struct PreName {
@@ -46,7 +45,7 @@ void read_tokens(GgufFields& fields, TokenizerSpec& spec) {
     fields.fail(Kind::missing, kKey, "is missing");
     return;
   }
-  if (tokens->count == 0 || tokens->count > kMostTokens) {
+  if (tokens->count == 0 || std::cmp_greater(tokens->count, kMostTokens)) {
     fields.fail(Kind::malformed, kKey, std::to_string(tokens->count) + " tokens are no vocabulary");
     return;
   }

@@ -19,7 +19,6 @@ namespace {
 using Kind = LoadError::Kind;
 namespace fs = std::filesystem;
 
-constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostIndexBytes = std::size_t{64} << 20;
 
 /// The one file with weights, or those that the index names.

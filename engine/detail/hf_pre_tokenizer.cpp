@@ -19,9 +19,9 @@ constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+|
 constexpr std::string_view kCjk = "[一-龥ࠀ-一가-퟿]+";
 
 // How a step is written below: a split by its pattern, the others by a word in angle brackets.
-constexpr std::string_view kBytes = "<bytes>";
-constexpr std::string_view kBytesAndGpt2 = "<bytes, gpt2>";
-constexpr std::string_view kDigits = "<digits>";
+constexpr std::string_view kBytesStep = "<bytes>";
+constexpr std::string_view kBytesAndGpt2Step = "<bytes, gpt2>";
+constexpr std::string_view kDigitsStep = "<digits>";
 
 struct Known {
   PreTokenizer pre;
@@ -30,13 +30,13 @@ struct Known {
 
 const std::vector<Known>& known_pre_tokenizers() {
   static const std::vector<Known> known{
-      {PreTokenizer::gpt2, {kBytesAndGpt2}},
-      {PreTokenizer::gpt2, {kGpt2, kBytes}},
-      {PreTokenizer::llama3, {kLlama3, kBytes}},
-      {PreTokenizer::qwen2, {kQwen2, kBytes}},
-      {PreTokenizer::deepseek_coder, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, kDigits, kBytes}},
+      {PreTokenizer::gpt2, {kBytesAndGpt2Step}},
+      {PreTokenizer::gpt2, {kGpt2, kBytesStep}},
+      {PreTokenizer::llama3, {kLlama3, kBytesStep}},
+      {PreTokenizer::qwen2, {kQwen2, kBytesStep}},
+      {PreTokenizer::deepseek_coder, {R"([\r\n])", R"(\s?\p{L}+)", R"(\s?\p{P}+)", kCjk, kDigitsStep, kBytesStep}},
       {PreTokenizer::deepseek_llm,
-       {R"([\r\n])", R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓ…)", R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)", R"(\s+$)", kCjk, kDigits, kBytes}},
+       {R"([\r\n])", R"(\s?[A-Za-zµÀ-ÖØ-öø-ƺƼ-ƿǄ-ʓ…)", R"(\s?[!-/:-~！-／：-～‘-‟　-。]+)", R"(\s+$)", kCjk, kDigitsStep, kBytesStep}},
   };
   return known;
 }
@@ -86,9 +86,9 @@ void collect_steps(const Json& step, int depth, std::vector<std::string>& out) {
   } else if (type == "Split") {
     out.push_back(split_pattern(step));
   } else if (type == "Digits") {
-    out.emplace_back(kDigits);
+    out.emplace_back(kDigitsStep);
   } else if (type == "ByteLevel" && !flag(step, "add_prefix_space", true)) {
-    out.emplace_back(flag(step, "use_regex", true) ? kBytesAndGpt2 : kBytes);
+    out.emplace_back(flag(step, "use_regex", true) ? kBytesAndGpt2Step : kBytesStep);
   } else {
     out.push_back("<" + type + ">");
   }
@@ -106,7 +106,7 @@ tl::expected<std::optional<PreTokenizer>, LoadError> recognise_pre_tokenizer(con
   std::vector<std::string> steps;
   if (!pre_tokenizer.is_null()) collect_steps(pre_tokenizer, 0, steps);
   const bool byte_level = std::any_of(steps.begin(), steps.end(), [](const auto& s) {
-    return s == kBytes || s == kBytesAndGpt2 || s == "<ByteLevel>";
+    return s == kBytesStep || s == kBytesAndGpt2Step || s == "<ByteLevel>";
   });
   if (!byte_level) return std::optional<PreTokenizer>();
   for (const auto& known : known_pre_tokenizers()) {

@@ -19,9 +19,7 @@ namespace {
 using Kind = LoadError::Kind;
 
 constexpr std::size_t kMostTokenizerBytes = std::size_t{256} << 20;
-constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
 constexpr std::size_t kMostTemplateBytes = std::size_t{1} << 20;
-constexpr std::string_view kSpaceMark = "▁";
 
 const Json& member(const Json& object, const char* name) {
   static const Json kNothing;

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "engine/detail/config_limits.h"
 #include "engine/detail/fail.h"
 #include "engine/detail/json_fields.h"
 #include "engine/detail/merge_text.h"
@@ -15,7 +16,6 @@ namespace {
 
 using Kind = LoadError::Kind;
 
-constexpr std::int64_t kMostTokens = std::int64_t{1} << 24;
 constexpr std::int64_t kMostHoles = std::int64_t{1} << 16;
 
 bool is_byte_spelling(std::string_view text) { return text.size() == 6 && text.starts_with("<0x") && text.ends_with('>'); }

@@ -13,6 +13,9 @@ namespace fixpoint::engine::detail {
 
 using Json = nlohmann::json;
 
+/// No real config.json, tokenizer_config.json or generation_config.json comes near it.
+inline constexpr std::size_t kMostConfigBytes = std::size_t{16} << 20;
+
 enum class DuplicateKeys : bool { last_counts, refuse };
 
 /// Parses a JSON text; an error names the offset. `refuse` is about the keys of the outermost object.

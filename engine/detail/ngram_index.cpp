@@ -5,11 +5,6 @@
 #include "engine/counter_rng.h"
 
 namespace fixpoint::engine::detail {
-namespace {
-
-constexpr std::size_t first_slots = 64;
-
-}  // namespace
 
 std::size_t NgramIndex::slot_of(std::span<const TokenId> text, std::span<const TokenId> run) const {
   std::uint64_t hash = run.size();

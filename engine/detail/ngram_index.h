@@ -26,6 +26,8 @@ class NgramIndex {
 
   std::size_t n_;
   std::size_t used_ = 0;
+  static constexpr std::size_t first_slots = 64;
+
   std::vector<std::int32_t> slots_;  // open addressing: end of a run, or 0; a power of two of them
 };
 

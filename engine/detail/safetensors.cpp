@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "engine/detail/byte_cursor.h"
+#include "engine/detail/config_limits.h"
 #include "engine/detail/fail.h"
 #include "engine/detail/json_document.h"
 
@@ -17,7 +18,6 @@ using kernels::DType;
 using kernels::Shape;
 
 constexpr std::uint64_t kLongestHeader = 100'000'000;
-constexpr std::uint64_t kMostElements = std::uint64_t{1} << 60;
 
 std::optional<std::uint64_t> unsigned_of(const Json& value) {
   return value.is_number_unsigned() ? std::optional(value.get<std::uint64_t>()) : std::nullopt;

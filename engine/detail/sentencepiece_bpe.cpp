@@ -7,10 +7,9 @@
 namespace fixpoint::engine::detail {
 namespace {
 
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁, which the originals do not tell from a space
 constexpr TokenId kNoSymbol = -1;
 
-/// `text` as the pieces see it: with its prefix, and every ▁ a space.
+/// `text` as the pieces see it: with its prefix, and every ▁ a space, which the originals do not tell from it.
 std::string prepare(std::string_view text, bool space_prefix) {
   std::string out;
   out.reserve(text.size() + 1);

@@ -3,11 +3,6 @@
 #include "engine/counter_rng.h"
 
 namespace fixpoint::engine::detail {
-namespace {
-
-constexpr std::size_t first_slots = 64;
-
-}  // namespace
 
 SuffixAutomaton::SuffixAutomaton() : states_(1), slots_(first_slots, -1) {}
 

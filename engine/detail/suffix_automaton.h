@@ -56,6 +56,8 @@ class SuffixAutomaton {
   std::vector<TokenId> text_;
   std::vector<State> states_;
   std::vector<Edge> edges_;
+  static constexpr std::size_t first_slots = 64;
+
   std::vector<std::int32_t> slots_;  // open addressing by (from, token): index of an edge, or -1; a power of two of them
   std::int32_t last_ = 0;
   int match_length_ = 0, match_end_ = 0;

@@ -12,7 +12,6 @@ namespace {
 
 // Preparing a SentencePiece vocabulary costs the square of its pieces' lengths; real ones stay under 100 bytes.
 constexpr std::size_t kLongestPiece = 1024;
-constexpr std::string_view kSpaceMark = "\xE2\x96\x81";  // ▁
 
 std::string replace_all(std::string_view text, std::string_view what, std::string_view with) {
   std::string out;
