@@ -11,11 +11,8 @@ namespace {
 
 using detail::Conversation;
 using detail::Silence;
+using detail::text_at;
 using Kind = Value::Kind;
-
-std::string text_at(const Value& record, std::size_t index) {
-  return index < record.items.size() && record.items[index].kind == Kind::string ? record.items[index].text : std::string{};
-}
 
 std::int64_t number_at(const Value& record, std::size_t index) {
   const bool there = index < record.items.size() && record.items[index].kind == Kind::integer;

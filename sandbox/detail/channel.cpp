@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -22,6 +23,12 @@ std::optional<SocketPair> make_socket_pair() {
   std::array<int, 2> ends{};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) return std::nullopt;
   return SocketPair{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::optional<Pipe> make_pipe() {
+  std::array<int, 2> ends{};
+  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
 bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors) {

@@ -29,6 +29,14 @@ struct SocketPair {
 /// Two connected SOCK_SEQPACKET sockets, close-on-exec. Empty on failure (errno).
 [[nodiscard]] std::optional<SocketPair> make_socket_pair();
 
+struct Pipe {
+  UniqueFd read;
+  UniqueFd write;
+};
+
+/// Close-on-exec. Empty on failure (errno).
+[[nodiscard]] std::optional<Pipe> make_pipe();
+
 /// Sends one message whole; false with errno when the peer is gone or the socket is full and non-blocking.
 [[nodiscard]] bool send_message(int socket, std::span<const std::byte> bytes, std::span<const int> descriptors);
 

@@ -8,7 +8,7 @@ namespace fixpoint::sandbox::detail {
 namespace {
 
 constexpr std::uint32_t kMagic = 0x46505831;  // "FPX1"
-enum Kind : std::uint32_t { kTemplate = 1, kPolicy = 2, kLaunch = 3, kHello = 4, kProbes = 5, kFork = 6 };
+enum FrameKind : std::uint32_t { kTemplate = 1, kPolicy = 2, kLaunch = 3, kHello = 4, kProbes = 5, kFork = 6 };
 constexpr std::uint32_t kMaxItems = 4096;
 constexpr std::uint32_t kMaxText = 64U << 20;
 constexpr std::uint32_t kMaxPath = 4096;

@@ -12,21 +12,6 @@
 
 namespace fixpoint::sandbox::detail {
 
-namespace {
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-std::optional<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) return std::nullopt;
-  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
-}
-
-}  // namespace
-
 tl::expected<RunEnds, SetupError> start_run(BrokerProcess& broker, LaunchFrame frame,
                                             const std::optional<JudgeChannel>& judge, int executable) {
   std::optional<Pipe> input = make_pipe();

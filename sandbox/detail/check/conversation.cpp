@@ -1,6 +1,6 @@
 #include "sandbox/detail/check/conversation.h"
 
-#include "sandbox/detail/unique_fd.h"
+#include "sandbox/detail/channel.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -20,14 +20,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-struct Pipe {
-  UniqueFd read, write;
-};
-
-Pipe make_pipe() {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) throw std::system_error(errno, std::generic_category(), "pipe2");
-  return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+Pipe open_pipe() {
+  auto pipe = make_pipe();
+  if (!pipe) throw std::system_error(errno, std::generic_category(), "pipe2");
+  return *std::move(pipe);
 }
 
 // Questions without an answer take no more of a pipe than this. It holds whole pages, not all of them full, and has only two of
@@ -49,8 +45,8 @@ struct Conversation::State {
 
   Sandbox& sandbox;
   MessageReader reader;
-  Pipe questions = make_pipe();  // its read end stays open here until the run has ended, so that no write raises SIGPIPE
-  Pipe answers = make_pipe();
+  Pipe questions = open_pipe();  // its read end stays open here until the run has ended, so that no write raises SIGPIPE
+  Pipe answers = open_pipe();
   const std::size_t ahead_bytes = surely_fits(questions.write);
   struct Asked {
     std::string nonce;

@@ -11,10 +11,6 @@ using Kind = Value::Kind;
 
 constexpr std::size_t max_units = 100'000;
 
-std::string text_at(const Value& message, std::size_t index) {
-  return index < message.items.size() && message.items[index].kind == Kind::string ? message.items[index].text : std::string{};
-}
-
 bool is(const Value& message, std::string_view kind) { return message.kind == Kind::tuple && text_at(message, 0) == kind; }
 
 const Value& at(const Value& message, std::size_t index) {

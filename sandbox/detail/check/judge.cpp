@@ -21,10 +21,6 @@ constexpr const char* python_start =
     "        exec(compile(f.read(), 'fixpoint_driver.py', 'exec'), _fixpoint_driver.__dict__)\n"
     "_fixpoint_driver.main()\n";
 
-std::string text_at(const Value& record, std::size_t index) {
-  return index < record.items.size() && record.items[index].kind == Kind::string ? record.items[index].text : std::string{};
-}
-
 std::string bounded(std::string_view text, std::size_t max_bytes) {
   if (text.size() <= max_bytes) return std::string(text);
   while (max_bytes > 0 && (static_cast<unsigned char>(text[max_bytes]) & 0xC0) == 0x80) --max_bytes;
@@ -32,6 +28,10 @@ std::string bounded(std::string_view text, std::size_t max_bytes) {
 }
 
 }  // namespace
+
+std::string text_at(const Value& record, std::size_t index) {
+  return index < record.items.size() && record.items[index].kind == Kind::string ? record.items[index].text : std::string{};
+}
 
 std::string Judge::shown(std::string_view text) const { return bounded(text, options.max_text_bytes); }
 

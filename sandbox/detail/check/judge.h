@@ -43,6 +43,8 @@ std::optional<Job> driver_job(const Program& program, const std::string& entry_p
 std::string limit_of(const Outcome& outcome);
 // How a test ends that never came to its answer.
 void describe_end(TestResult& test, const Verdict& verdict, std::optional<Silence> silence);
+// The text at a place of a tuple; empty where there is none.
+std::string text_at(const Value& record, std::size_t index);
 // The record of an exception, from a driver's answer.
 void describe_exception(TestResult& test, const Value& record, std::size_t max_text_bytes);
 bool is_exception(const Value& record, std::string_view class_name);
