@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "agent/detail/fences.h"
 #include "agent/detail/task_json.h"
 #include "agent/detail/utf8.h"
 #include "agent/diff.h"
@@ -46,43 +47,36 @@ std::string failure_text(const FailedTest& failure) {
   return text;
 }
 
-std::string fenced(std::string_view info, std::string_view content) {
-  std::string fence = "```";
-  while (content.find(fence) != std::string_view::npos) fence += '`';
-  std::string text = fence;
-  text.append(info).append("\n").append(content);
-  if (!content.empty() && content.back() != '\n') text += '\n';
-  return text.append(fence).append("\n");
-}
+std::string block(std::string_view info, std::string_view content) { return detail::fenced(info, content) + "\n"; }
 
 Json amounts(const Amounts& it) {
   return {{"rounds", it.rounds}, {"tokens", it.tokens}, {"wall_ms", it.wall.count()}, {"sandbox_ms", it.sandbox.count()}};
 }
 
-constexpr std::size_t kTestBytes = 2'000;
-constexpr std::size_t kMaxTests = 50;
+constexpr std::size_t kShownBytes = 2'000;
+constexpr std::size_t kShownTests = 50;
 
 /// The given tests and files, which the statement does not hold any more.
 std::string tests_text(const Task& task) {
   std::string code, text;
-  const std::size_t shown = std::min(task.visible.size(), kMaxTests);
+  const std::size_t shown = std::min(task.visible.size(), kShownTests);
   for (std::size_t i = 0; i < shown; ++i) {
     const TestBody& body = task.visible[i].body;
     if (const auto* assertion = std::get_if<Assertion>(&body)) {
-      code += bounded(assertion->code, kTestBytes) + "\n";
+      code += bounded(assertion->code, kShownBytes) + "\n";
     } else if (const auto* stdio = std::get_if<StdioCase>(&body)) {
-      text += "Input:\n" + fenced("", bounded(stdio->input, kTestBytes)) + "Output:\n" + fenced("", bounded(stdio->output, kTestBytes));
+      text += "Input:\n" + block("", bounded(stdio->input, kShownBytes)) + "Output:\n" + block("", bounded(stdio->output, kShownBytes));
     } else if (const auto* check = std::get_if<CheckFunction>(&body)) {
-      text += fenced(task.language, bounded(check->code, 4 * kTestBytes));
+      text += block(task.language, bounded(check->code, 4 * kShownBytes));
     } else {
       const auto& file = std::get<TestFile>(body);
-      text += "`" + file.name + "`:\n" + fenced(task.language, bounded(file.content, 4 * kTestBytes));
+      text += "`" + file.name + "`:\n" + block(task.language, bounded(file.content, 4 * kShownBytes));
     }
   }
-  if (!code.empty()) text = fenced(task.language, (task.setup.empty() ? "" : task.setup + "\n") + code) + text;
+  if (!code.empty()) text = block(task.language, (task.setup.empty() ? "" : task.setup + "\n") + code) + text;
   if (task.visible.size() > shown) text += "… and " + std::to_string(task.visible.size() - shown) + " more.\n";
   if (!text.empty()) text = "## The tests\n\n" + text + "\n";
-  for (const ContextFile& file : task.context) text += "File `" + file.path + "`:\n" + fenced("", bounded(file.content, kTestBytes)) + "\n";
+  for (const ContextFile& file : task.context) text += "File `" + file.path + "`:\n" + block("", bounded(file.content, kShownBytes)) + "\n";
   return text;
 }
 
@@ -92,12 +86,12 @@ std::string evidence(const Round& attempt) {
   const Judgement& judgement = *attempt.judgement;
   std::string text;
   if (!judgement.failures.empty()) text += failure_text(judgement.failures.front()) + "\n";
-  if (judgement.failures.empty() && !judgement.message.empty()) text += bounded(judgement.message, kTestBytes) + "\n";
-  if (!judgement.output.empty()) text += "printed:\n" + bounded(judgement.output, kTestBytes) + "\n";
+  if (judgement.failures.empty() && !judgement.message.empty()) text += bounded(judgement.message, kShownBytes) + "\n";
+  if (!judgement.output.empty()) text += "printed:\n" + bounded(judgement.output, kShownBytes) + "\n";
   for (const TraceLine& line : judgement.trace) {
     text += "line " + std::to_string(line.line) + ": " + line.source + (line.effect.empty() ? "" : "  # " + line.effect) + "\n";
   }
-  return text.empty() ? text : fenced("", text) + "\n";
+  return text.empty() ? text : block("", text) + "\n";
 }
 
 }  // namespace
@@ -125,10 +119,10 @@ std::string handover_markdown(const Progress& progress) {
   text += ".\n\n" + tests_text(progress.task);
   if (const Round* best = progress.best()) {
     text += "## The best program (attempt " + std::to_string(best->attempt) + ": " + verdict_line(*best) + ")\n\n";
-    text += fenced(progress.task.language, best->program) + "\n";
+    text += block(progress.task.language, best->program) + "\n";
   }
   if (const FailedTest* failure = smallest_failure(progress)) {
-    text += "## The smallest failing test\n\n" + fenced("", failure_text(*failure)) + "\n";
+    text += "## The smallest failing test\n\n" + block("", failure_text(*failure)) + "\n";
   }
   text += "## The rounds\n\n";
   for (const Round& attempt : progress.attempts) {
@@ -139,9 +133,9 @@ std::string handover_markdown(const Progress& progress) {
     if (!attempt.explanation.empty()) text += attempt.explanation + "\n\n";
     const std::string change = changes(progress, attempt);
     if (!change.empty()) {
-      text += fenced("diff", change) + "\n";
+      text += block("diff", change) + "\n";
     } else if (!attempt.program.empty() && predecessor(progress, attempt) == nullptr) {
-      text += fenced(progress.task.language, attempt.program) + "\n";
+      text += block(progress.task.language, attempt.program) + "\n";
     }
     text += evidence(attempt);
   }

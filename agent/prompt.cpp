@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/detail/digest.h"
+#include "agent/detail/fences.h"
 #include "agent/detail/utf8.h"
 
 namespace fixpoint::agent {
@@ -25,30 +26,19 @@ void add_line(std::string& text, std::string_view line) {
   text += line;
 }
 
-std::string fenced(std::string_view info, std::string_view content) {
-  std::string fence = "```";
-  while (content.find(fence) != std::string_view::npos) fence += '`';
-  std::string text = fence;
-  text += info;
-  text += '\n';
-  text += content;
-  if (!content.empty() && content.back() != '\n') text += '\n';
-  return text += fence;
-}
-
 std::string shown_test(const Test& test, const Task& task) {
   struct Visitor {
     const Task& task;
     std::string operator()(const Assertion& it) const { return bounded(it.code, kTestBytes); }
     std::string operator()(const StdioCase& it) const {
-      return "Input:\n" + fenced("", bounded(it.input, kTestBytes)) + "\nOutput:\n" +
-             fenced("", bounded(it.output, kTestBytes));
+      return "Input:\n" + detail::fenced("", bounded(it.input, kTestBytes)) + "\nOutput:\n" +
+             detail::fenced("", bounded(it.output, kTestBytes));
     }
     std::string operator()(const CheckFunction& it) const {
-      return fenced(task.language, bounded(it.code, kCodeTestBytes));
+      return detail::fenced(task.language, bounded(it.code, kCodeTestBytes));
     }
     std::string operator()(const TestFile& it) const {
-      return "`" + it.name + "`:\n" + fenced(task.language, bounded(it.content, kCodeTestBytes));
+      return "`" + it.name + "`:\n" + detail::fenced(task.language, bounded(it.content, kCodeTestBytes));
     }
   };
   return std::visit(Visitor{task}, test.body);
@@ -77,18 +67,18 @@ std::string_view headline(const Round& attempt) {
 
 void add_failed_test(std::string& text, const FailedTest& failure) {
   if (!failure.input.empty()) {
-    add_line(text, "Input:\n" + fenced("", bounded(failure.input, kValueBytes)));
+    add_line(text, "Input:\n" + detail::fenced("", bounded(failure.input, kValueBytes)));
   } else if (!failure.test.empty()) {
     add_line(text, bounded(failure.test, kTestBytes));
   }
   if (!failure.expected.empty()) {
     add_line(text, failure.input.empty() ? "expected " + bounded(failure.expected, kValueBytes)
-                                         : "Output:\n" + fenced("", bounded(failure.expected, kValueBytes)));
+                                         : "Output:\n" + detail::fenced("", bounded(failure.expected, kValueBytes)));
   }
   if (!failure.error.empty()) {
     add_line(text, "raised " + bounded(failure.error, kMessageBytes));
   } else if (!failure.input.empty()) {
-    add_line(text, "Got:\n" + fenced("", bounded(failure.actual, kValueBytes)));
+    add_line(text, "Got:\n" + detail::fenced("", bounded(failure.actual, kValueBytes)));
   } else if (!failure.actual.empty()) {
     add_line(text, "got " + bounded(failure.actual, kValueBytes));
   }
@@ -129,7 +119,7 @@ std::string facts(const Round& attempt, const FeedbackKinds& kinds) {
 }
 
 std::string answer_of(const Round& attempt, std::string_view language) {
-  if (attempt.ask.purpose == Purpose::hand) return fenced(language, attempt.program);
+  if (attempt.ask.purpose == Purpose::hand) return detail::fenced(language, attempt.program);
   return answer_in_history(attempt.text);
 }
 
@@ -164,7 +154,7 @@ std::string task_message(const Task& task) {
   for (const ContextFile& file : task.context) {
     const std::string content = bounded(file.content, std::min(kContextFileBytes, kContextBytes - context_bytes));
     context_bytes = std::min(kContextBytes, context_bytes + content.size());
-    add_line(text, "`" + file.path + "`:\n" + fenced(language_of_file(file.path), content));
+    add_line(text, "`" + file.path + "`:\n" + detail::fenced(language_of_file(file.path), content));
   }
   int shown = 0;
   for (const Test& test : task.visible) {

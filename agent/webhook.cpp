@@ -13,7 +13,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kLookEvery{500};
 constexpr milliseconds kLongestBackoff{600'000};
 
-auto now() { return std::chrono::floor<milliseconds>(std::chrono::system_clock::now()); }
+auto time_now() { return std::chrono::floor<milliseconds>(std::chrono::system_clock::now()); }
 
 }  // namespace
 
@@ -54,12 +54,12 @@ void Webhook::drain(milliseconds patience) {
 }
 
 bool Webhook::deliver(const std::stop_token& stop) {
-  const auto due = journal_->next_delivery(now());
+  const auto due = journal_->next_delivery(time_now());
   if (!due || !*due) return false;
   const Delivery& delivery = **due;
   const auto url = detail::parse_url(options_.url);
   if (!url) return false;
-  const std::string timestamp = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(now().time_since_epoch()).count());
+  const std::string timestamp = std::to_string(std::chrono::duration_cast<std::chrono::seconds>(time_now().time_since_epoch()).count());
   detail::HttpRequest request{.url = *url,
                               .headers = {{"content-type", "application/json"},
                                           {"x-fixpoint-delivery", std::to_string(delivery.id)},
@@ -76,7 +76,7 @@ bool Webhook::deliver(const std::stop_token& stop) {
   if (stop.stop_requested()) return false;
   if (head && head->status >= 200 && head->status < 300) return journal_->delivery_done(delivery.id).has_value();
   const milliseconds backoff = std::min(kLongestBackoff, options_.first_backoff * (std::int64_t{1} << std::min(delivery.attempts, 20)));
-  return journal_->delivery_failed(delivery.id, now() + backoff, delivery.attempts + 1 >= options_.max_attempts).has_value();
+  return journal_->delivery_failed(delivery.id, time_now() + backoff, delivery.attempts + 1 >= options_.max_attempts).has_value();
 }
 
 }  // namespace fixpoint::agent

@@ -110,6 +110,17 @@ std::vector<Fence> find_fences(std::string_view text) {
   return fences;
 }
 
+std::string fenced(std::string_view info, std::string_view content) {
+  std::string fence = "```";
+  while (content.find(fence) != std::string_view::npos) fence += '`';
+  std::string text = fence;
+  text += info;
+  text += '\n';
+  text += content;
+  if (!content.empty() && content.back() != '\n') text += '\n';
+  return text += fence;
+}
+
 std::string fence_language(const Fence& fence) {
   std::string word(fence.info.substr(0, fence.info.find_first_of(" \t{,:")));
   std::transform(word.begin(), word.end(), word.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });

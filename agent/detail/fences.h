@@ -19,6 +19,9 @@ struct Fence {
 /// opening line with an info word does, as a model that forgot to close writes it. Linear in the text.
 [[nodiscard]] std::vector<Fence> find_fences(std::string_view text);
 
+/// `content` as a block, without the end of its last line; the fence is longer than any in it.
+[[nodiscard]] std::string fenced(std::string_view info, std::string_view content);
+
 /// First word of the info, in lower case.
 [[nodiscard]] std::string fence_language(const Fence& fence);
 
