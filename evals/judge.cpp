@@ -19,7 +19,7 @@ using sandbox::CheckOptions;
 using sandbox::CheckResult;
 using sandbox::TestOutcome;
 
-constexpr std::array<std::pair<Outcome, std::string_view>, 10> kNames{{
+constexpr std::array<std::pair<Outcome, std::string_view>, 10> kOutcomeNames{{
     {Outcome::passed, "passed"}, {Outcome::wrong_answer, "wrong_answer"}, {Outcome::exception, "exception"}, {Outcome::crashed, "crashed"},
     {Outcome::time_limit, "time_limit"}, {Outcome::memory_limit, "memory_limit"}, {Outcome::other_limit, "other_limit"},
     {Outcome::forbidden, "forbidden"}, {Outcome::compile_error, "compile_error"}, {Outcome::not_judged, "not_judged"},
@@ -114,12 +114,12 @@ Judgement joined(const Judgement& base, const Judgement& plus) {
 }  // namespace
 
 std::string_view to_string(Outcome outcome) {
-  return std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == outcome; })->second;
+  return std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.first == outcome; })->second;
 }
 
 std::optional<Outcome> parse_outcome(std::string_view text) {
-  const auto found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.second == text; });
-  if (found == kNames.end()) return std::nullopt;
+  const auto found = std::find_if(kOutcomeNames.begin(), kOutcomeNames.end(), [&](const auto& entry) { return entry.second == text; });
+  if (found == kOutcomeNames.end()) return std::nullopt;
   return found->first;
 }
 

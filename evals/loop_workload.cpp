@@ -8,7 +8,7 @@
 namespace fixpoint::evals {
 namespace {
 
-constexpr std::array<std::string_view, 24> kNames{"values", "index", "total", "result", "count", "items", "left", "right",
+constexpr std::array<std::string_view, 24> kVariableNames{"values", "index", "total", "result", "count", "items", "left", "right",
                                                   "word", "line", "start", "end", "size", "number", "text", "key",
                                                   "first", "last", "limit", "other", "pairs", "table", "best", "step"};
 constexpr std::array<std::string_view, 6> kOperators{"+", "-", "*", "//", "%", "<<"};
@@ -40,7 +40,7 @@ class Draw {
     std::string out;
     for (const char c : any_of(forms)) {
       if (c == '$') {
-        out += any_of(kNames);
+        out += any_of(kVariableNames);
       } else if (c == '@') {
         out += any_of(kOperators);
       } else if (c == '#') {

@@ -19,7 +19,7 @@ tl::expected<std::string, DataError> reference_of(const detail::Row& row) {
   return solutions->items.front().text;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> apps_task(const detail::Row& row) {
   const auto id = row.text("problem_id", true);
   if (!id) return tl::unexpected(id.error());
   const auto question = row.text("question");
@@ -52,7 +52,7 @@ Loaded load_apps(Rows rows) {
   benchmark.name = "apps";
   benchmark.prompt_id = "apps/question+starter";
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = apps_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

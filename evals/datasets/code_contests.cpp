@@ -12,7 +12,7 @@ const Value* text_at(const Value& test, std::string_view outer, std::string_view
   return text != nullptr && text->kind == Value::Kind::string ? text : nullptr;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> code_contests_task(const detail::Row& row) {
   const auto id = row.text("id", true);
   if (!id) return tl::unexpected(id.error());
   const auto content = row.text("content");
@@ -50,7 +50,7 @@ Loaded load_code_contests(Rows rows) {
   benchmark.name = "code-contests";
   benchmark.prompt_id = "code-contests/statement";
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = code_contests_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

@@ -175,7 +175,7 @@ std::vector<std::string> asserts_in(std::string_view prompt) {
   return out;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row, bool mbpp) {
+tl::expected<Task, DataError> evalplus_task(const detail::Row& row, bool mbpp) {
   const auto id = row.text("task_id");
   if (!id) return tl::unexpected(id.error());
   const std::string_view prefix = mbpp ? "Mbpp/" : "HumanEval/";
@@ -220,7 +220,7 @@ Loaded load_evalplus(Rows rows) {
   benchmark.name = mbpp ? "mbpp+" : "humaneval+";
   benchmark.prompt_id = benchmark.name + (mbpp ? "/docstring+first-test" : "/signature+docstring");
   for (const detail::Row& row : rows) {
-    auto task = task_of(row, mbpp);
+    auto task = evalplus_task(row, mbpp);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

@@ -33,7 +33,7 @@ tl::expected<bool, DataError> is_vague(const detail::Row& row) {
   return out;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> family_task(const detail::Row& row) {
   const auto id = row.text("task_id");
   if (!id) return tl::unexpected(id.error());
   const auto description = row.text("description");
@@ -74,7 +74,7 @@ Loaded load_family(Rows rows) {
   benchmark.name = "family";
   benchmark.prompt_id = "family/description+first-test";
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = family_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

@@ -4,7 +4,7 @@
 namespace fixpoint::evals::datasets {
 namespace {
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> humaneval_task(const detail::Row& row) {
   const auto id = row.text("task_id");
   if (!id) return tl::unexpected(id.error());
   const auto prompt = row.text("prompt");
@@ -40,7 +40,7 @@ Loaded load_humaneval(Rows rows) {
   benchmark.name = "humaneval";
   benchmark.prompt_id = "humaneval/signature+docstring";
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = humaneval_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

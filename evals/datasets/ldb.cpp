@@ -15,7 +15,7 @@ std::string without_own_call(std::string test, const std::string& entry_point) {
   return test + "\n";
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> ldb_task(const detail::Row& row) {
   Task task;
   const auto id = row.text("task_id");
   if (!id) return tl::unexpected(id.error());
@@ -51,7 +51,7 @@ bool recognises_ldb(const detail::Row& row) { return row.has("given_tests") && r
 Loaded load_ldb(Rows rows) {
   Benchmark benchmark;
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = ldb_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

@@ -56,7 +56,7 @@ tl::expected<std::string, DataError> function_name(const detail::Row& row) {
   return name->text;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> livecodebench_task(const detail::Row& row) {
   const auto id = row.text("question_id");
   if (!id) return tl::unexpected(id.error());
   const auto question = row.text("question_content");
@@ -95,7 +95,7 @@ tl::expected<Task, DataError> task_of(const detail::Row& row) {
   return task;
 }
 
-tl::expected<Task, DataError> stored_task_of(const detail::Row& row) {
+tl::expected<Task, DataError> stored_livecodebench_task(const detail::Row& row) {
   const auto id = row.text("id", true);
   if (!id) return tl::unexpected(id.error());
   const auto content = row.text("content");
@@ -132,7 +132,7 @@ Loaded load_livecodebench(Rows rows) {
   benchmark.name = "livecodebench";
   benchmark.prompt_id = "livecodebench/question+starter";
   for (const detail::Row& row : rows) {
-    auto task = rows.front().has("public_test_cases") ? task_of(row) : stored_task_of(row);
+    auto task = rows.front().has("public_test_cases") ? livecodebench_task(row) : stored_livecodebench_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

@@ -35,7 +35,7 @@ std::string entry_point_of(std::string_view code, std::string_view test) {
   return found;
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row, bool sanitized) {
+tl::expected<Task, DataError> mbpp_task(const detail::Row& row, bool sanitized) {
   const auto id = row.text("task_id", true);
   if (!id) return tl::unexpected(id.error());
   const auto statement = row.text(sanitized ? "prompt" : "text");
@@ -75,7 +75,7 @@ Loaded load_mbpp(Rows rows) {
   benchmark.name = sanitized ? "mbpp-sanitized" : "mbpp";
   benchmark.prompt_id = "mbpp/statement+first-test";
   for (const detail::Row& row : rows) {
-    auto task = task_of(row, sanitized);
+    auto task = mbpp_task(row, sanitized);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

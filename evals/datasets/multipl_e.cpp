@@ -29,7 +29,7 @@ std::string entry_point_of(std::string_view name) {
   return std::string(name);
 }
 
-tl::expected<Task, DataError> task_of(const detail::Row& row) {
+tl::expected<Task, DataError> multipl_e_task(const detail::Row& row) {
   const auto name = row.text("name");
   if (!name) return tl::unexpected(name.error());
   const auto language = row.text("language");
@@ -61,7 +61,7 @@ bool recognises_multipl_e(const detail::Row& row) { return row.has("tests") && r
 Loaded load_multipl_e(Rows rows) {
   Benchmark benchmark;
   for (const detail::Row& row : rows) {
-    auto task = task_of(row);
+    auto task = multipl_e_task(row);
     if (!task) return tl::unexpected(task.error());
     if (!benchmark.tasks.empty() && task->language != benchmark.tasks.front().language) {
       return tl::unexpected(row.error("language", "differs from the first row's"));
