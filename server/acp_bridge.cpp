@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "server/acp_bridge_book.h"
+#include "server/detail/tuple_token.h"
 
 namespace fixpoint::server {
 namespace {
@@ -24,7 +25,6 @@ using asio::ip::tcp;
 using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kMaxMessage = std::size_t{64} << 20;
 
 struct Address {

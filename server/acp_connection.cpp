@@ -8,6 +8,8 @@
 #include <functional>
 #include <random>
 
+#include "server/detail/tuple_token.h"
+
 namespace fixpoint::server {
 
 namespace asio = boost::asio;
@@ -17,7 +19,6 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 
 std::string connection_id() {
   std::random_device random;

@@ -2,14 +2,13 @@
 
 #include "engine/language_model.h"
 #include "server/api.h"
+#include "server/detail/json_response.h"
 #include "server/event_log.h"
 
 namespace fixpoint::server::handlers {
 namespace {
 
 using nlohmann::json;
-
-HttpResponse json_response(const json& body) { return {.body = body.dump(-1, ' ', false, json::error_handler_t::replace)}; }
 
 Answer begin(const tl::expected<CompletionCall, ApiError>& call, const HttpRequest& request, const Services& services, std::function<void()> wake) {
   if (!call) return call.error().response();

@@ -6,6 +6,7 @@
 #include "agent/journal.h"
 #include "agent/progress.h"
 #include "server/api.h"
+#include "server/detail/json_response.h"
 #include "server/event_log.h"
 #include "server/json_reader.h"
 #include "server/metrics.h"
@@ -18,8 +19,6 @@ using nlohmann::json;
 
 constexpr int kMaxPage = 200;
 constexpr int kMaxLooks = 50;  ///< pages of the journal that one request reads, where most of it is other tenants'
-
-HttpResponse json_response(const json& body) { return {.body = body.dump(-1, ' ', false, json::error_handler_t::replace)}; }
 
 HttpResponse journal_error(const agent::JournalError& error) {
   using Kind = agent::JournalError::Kind;

@@ -11,11 +11,9 @@ namespace {
 
 using Kind = HubError::Kind;
 
-tl::unexpected<HubError> fail(Kind kind, std::string detail) { return tl::unexpected(HubError{kind, std::move(detail)}); }
-
 tl::unexpected<HubError> from(const StoreError& error) {
   const Kind kind = error.kind == StoreError::Kind::unknown ? Kind::unknown : error.kind == StoreError::Kind::conflict ? Kind::busy : Kind::internal;
-  return fail(kind, error.detail);
+  return hub_error(kind, error.detail);
 }
 
 bool is_name(std::string_view id) {
@@ -36,7 +34,7 @@ SessionHub::~SessionHub() {
 }
 
 SessionHub::Result<SessionRecord> SessionHub::create(const Principal& who, const std::string& cwd) {
-  if (services_.draining) return fail(Kind::busy, "the server is about to end");
+  if (services_.draining) return hub_error(Kind::busy, "the server is about to end");
   SessionRecord record{.id = new_session_id(who.tenant), .cwd = cwd, .mode = "ask"};
   record.rounds = std::to_string(services_.loop.task.rounds);
   record.drafts = std::to_string(services_.loop.drafts);
@@ -48,7 +46,7 @@ SessionHub::Result<SessionRecord> SessionHub::create(const Principal& who, const
 
 SessionHub::Result<std::vector<SessionRecord>> SessionHub::list(const Principal& who, const std::string& cwd, int limit,
                                                                 const std::string& cursor) {
-  if (!cursor.empty() && (!is_name(cursor) || !may_see(who, cursor))) return fail(Kind::invalid, "cursor: not one of this list");
+  if (!cursor.empty() && (!is_name(cursor) || !may_see(who, cursor))) return hub_error(Kind::invalid, "cursor: not one of this list");
   auto records = store_.list(who.tenant == "local" ? "" : who.tenant + "-", cwd, limit, cursor);
   if (!records) return from(records.error());
   return *std::move(records);
@@ -56,7 +54,7 @@ SessionHub::Result<std::vector<SessionRecord>> SessionHub::list(const Principal&
 
 SessionHub::Result<SessionHub::SharedSession> SessionHub::acquire(const Principal& who, const std::string& id) {
   // Whoever may not see a session learns no more than that it does not exist for them.
-  if (!is_name(id) || !may_see(who, id)) return fail(Kind::unknown, "no session " + id.substr(0, 64));
+  if (!is_name(id) || !may_see(who, id)) return hub_error(Kind::unknown, "no session " + id.substr(0, 64));
   SharedSession session;
   {
     const std::scoped_lock lock(mutex_);
@@ -93,7 +91,7 @@ SessionHub::Result<std::shared_ptr<SessionHub::Watch>> SessionHub::watch(const P
   const std::scoped_lock lock((*session)->mutex);
   Session& it = **session;
   if (after > it.last_seq) {
-    return fail(Kind::invalid, "lastSeq: " + std::to_string(after) + " is beyond the last update, " + std::to_string(it.last_seq));
+    return hub_error(Kind::invalid, "lastSeq: " + std::to_string(after) + " is beyond the last update, " + std::to_string(it.last_seq));
   }
   auto missing = history(it, after);
   if (!missing) return tl::unexpected(missing.error());
@@ -126,7 +124,7 @@ SessionHub::Result<void> SessionHub::cancel(const Principal& who, const std::str
 }
 
 SessionHub::Result<SessionRecord> SessionHub::set_mode(const Principal& who, const std::string& id, const std::string& mode) {
-  if (mode != "ask" && mode != "write" && mode != "propose") return fail(Kind::invalid, "modeId: not ask, write or propose");
+  if (mode != "ask" && mode != "write" && mode != "propose") return hub_error(Kind::invalid, "modeId: not ask, write or propose");
   auto session = acquire(who, id);
   if (!session) return tl::unexpected(session.error());
   const std::scoped_lock lock((*session)->mutex);
@@ -146,7 +144,7 @@ SessionHub::Result<SessionRecord> SessionHub::set_option(const Principal& who, c
                       : option == "feedback"  ? &record.feedback
                       : option == "own_tests" ? &record.own_tests
                                               : nullptr;
-  if (slot == nullptr) return fail(Kind::invalid, "configId: no option " + option.substr(0, 64));
+  if (slot == nullptr) return hub_error(Kind::invalid, "configId: no option " + option.substr(0, 64));
   const std::string old = std::exchange(*slot, value);
   if (const auto usable = loop_options(record, {}); !usable) {
     *slot = old;

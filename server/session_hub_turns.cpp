@@ -15,8 +15,6 @@ namespace {
 
 using Kind = HubError::Kind;
 
-tl::unexpected<HubError> fail(Kind kind, std::string detail) { return tl::unexpected(HubError{kind, std::move(detail)}); }
-
 std::optional<int> number(const std::string& text) {
   int value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -45,15 +43,15 @@ std::optional<HubError> apply_wish(T& amount, const std::optional<T>& wish, cons
 SessionHub::Result<agent::LoopOptions> SessionHub::loop_options(const SessionRecord& record, const acp::BudgetWish& wish) const {
   agent::LoopOptions options = services_.loop;
   const auto rounds = number(record.rounds);
-  if (!rounds || *rounds < 0 || *rounds > options_.most.rounds) return fail(Kind::invalid, "rounds: not within 0.." + std::to_string(options_.most.rounds));
+  if (!rounds || *rounds < 0 || *rounds > options_.most.rounds) return hub_error(Kind::invalid, "rounds: not within 0.." + std::to_string(options_.most.rounds));
   options.task.rounds = *rounds;
   const auto drafts = number(record.drafts);
-  if (!drafts || *drafts < 1 || *drafts > 16) return fail(Kind::invalid, "drafts: not within 1..16");
+  if (!drafts || *drafts < 1 || *drafts > 16) return hub_error(Kind::invalid, "drafts: not within 1..16");
   options.drafts = *drafts;
   const auto feedback = agent::parse_feedback(record.feedback);
-  if (!feedback) return fail(Kind::invalid, "feedback: " + feedback.error());
+  if (!feedback) return hub_error(Kind::invalid, "feedback: " + feedback.error());
   options.feedback = *feedback;
-  if (record.own_tests != "on" && record.own_tests != "off") return fail(Kind::invalid, "own_tests: not on or off");
+  if (record.own_tests != "on" && record.own_tests != "off") return hub_error(Kind::invalid, "own_tests: not on or off");
   options.own_tests = record.own_tests == "on";
   for (const auto& error : {apply_wish(options.task.rounds, wish.rounds, options_.most.rounds, "rounds"),
                             apply_wish(options.task.tokens, wish.tokens, options_.most.tokens, "tokens"),
@@ -73,14 +71,14 @@ SessionHub::Result<void> SessionHub::load(Session& session) {
   if (session.loaded) return {};
   auto record = store_.get(session.record.id);
   if (!record) {
-    return fail(record.error().kind == StoreError::Kind::unknown ? Kind::unknown : Kind::internal, record.error().detail);
+    return hub_error(record.error().kind == StoreError::Kind::unknown ? Kind::unknown : Kind::internal, record.error().detail);
   }
   session.record = *std::move(record);
   session.last_seq = session.sealed_updates();
   session.last_event = 0;
   if (const TurnRecord* turn = session.last_turn(); turn != nullptr && !turn->sealed) {
     const auto events = services_.agent.journal->events(turn->name);
-    if (!events && events.error().kind != agent::JournalError::Kind::unknown) return fail(Kind::internal, events.error().detail);
+    if (!events && events.error().kind != agent::JournalError::Kind::unknown) return hub_error(Kind::internal, events.error().detail);
     Projection projection(*turn, static_cast<int>(session.record.turns.size()), session.record.cwd, session.last_seq);
     for (const agent::Stamped& stamped : events ? *events : std::vector<agent::Stamped>{}) (void)projection.apply(stamped);
     session.last_seq = projection.last_seq();
@@ -95,7 +93,7 @@ SessionHub::Result<void> SessionHub::save(Session& session) {
   if (stored) return {};
   const bool conflict = stored.error().kind == StoreError::Kind::conflict;
   if (conflict && !session.projection) session.loaded = false;  // read anew next time
-  return fail(conflict ? Kind::busy : Kind::internal, stored.error().detail);
+  return hub_error(conflict ? Kind::busy : Kind::internal, stored.error().detail);
 }
 
 SessionHub::Result<std::vector<SharedUpdate>> SessionHub::history(const Session& session, std::int64_t after) const {
@@ -110,7 +108,7 @@ SessionHub::Result<std::vector<SharedUpdate>> SessionHub::history(const Session&
     const auto events = services_.agent.journal->events(turn.name);
     if (!events) {
       if (events.error().kind == agent::JournalError::Kind::unknown) continue;  // it never began
-      return fail(Kind::internal, events.error().detail);
+      return hub_error(Kind::internal, events.error().detail);
     }
     const std::int64_t last = turn.sealed ? turn.events : session.last_event;
     Projection projection(turn, static_cast<int>(i) + 1, session.record.cwd, base);
@@ -166,8 +164,8 @@ SessionHub::Result<void> SessionHub::prompt(const Principal& who, const std::str
   if (!options.key.empty() && session.last_turn() != nullptr && session.last_turn()->key == options.key) {
     return repeat(*acquired, std::move(work), outbox);
   }
-  if (services_.draining) return fail(Kind::busy, "the server is about to end");
-  if (session.running || session.record.at_work) return fail(Kind::busy, "a prompt of this session is at work");
+  if (services_.draining) return hub_error(Kind::busy, "the server is about to end");
+  if (session.running || session.record.at_work) return hub_error(Kind::busy, "a prompt of this session is at work");
   auto loop = loop_options(session.record, options.budget);
   if (!loop) return tl::unexpected(loop.error());
   auto place = services_.admission->begin(who);
@@ -245,7 +243,7 @@ SessionHub::Result<void> SessionHub::start(const SharedSession& shared, Work wor
     session.record.at_work = false;
     (void)save(session);
   }
-  return fail(Kind::busy, "too many prompts wait already");
+  return hub_error(Kind::busy, "too many prompts wait already");
 }
 
 void SessionHub::run(const SharedSession& shared, const Work& work) {
@@ -320,10 +318,10 @@ SessionHub::Result<void> SessionHub::decide(const Principal& who, const std::str
   if (!acquired) return tl::unexpected(acquired.error());
   const std::scoped_lock lock((*acquired)->mutex);
   Session& session = **acquired;
-  if (session.running || session.record.at_work || session.last_turn() == nullptr) return fail(Kind::busy, "the session is at work");
+  if (session.running || session.record.at_work || session.last_turn() == nullptr) return hub_error(Kind::busy, "the session is at work");
   agent::Journal& journal = *services_.agent.journal;
   const auto row = journal.escalation(escalation);
-  if (!row || row->session != session.last_turn()->name) return fail(Kind::unknown, "no such escalation of the last prompt");
+  if (!row || row->session != session.last_turn()->name) return hub_error(Kind::unknown, "no such escalation of the last prompt");
   const std::string by = who.token_id.empty() ? "the user" : who.token_id;
   auto place = services_.admission->begin(who);
   if (!place) return tl::unexpected(HubError{Kind::busy, place.error().detail, static_cast<int>(place.error().retry_after.count())});
@@ -334,7 +332,7 @@ SessionHub::Result<void> SessionHub::decide(const Principal& who, const std::str
     const auto answered = decision == Decision::more_rounds
                               ? journal.give_hint(escalation, {.by = by, .text = "Try another approach.", .grant = options_.more})
                               : journal.decline(escalation, {.by = by, .reason = "the best program so far was taken"});
-    if (!answered) return fail(Kind::busy, answered.error().detail);
+    if (!answered) return hub_error(Kind::busy, answered.error().detail);
   }
   if (auto started = start(*acquired, Work{.who = who, .trace = new_trace(), .place = *std::move(place)}); !started) return started;
   session.ask(outbox);
@@ -343,10 +341,10 @@ SessionHub::Result<void> SessionHub::decide(const Principal& who, const std::str
 
 /// A turn of its own, with what was tried in its statement.
 SessionHub::Result<void> SessionHub::hand_to_specialist(Session& session, const std::string& escalation, const std::string& by) {
-  if (!has_specialist()) return fail(Kind::invalid, "there is no specialist");
+  if (!has_specialist()) return hub_error(Kind::invalid, "there is no specialist");
   const TurnRecord last = *session.last_turn();
   const auto events = services_.agent.journal->events(last.name);
-  if (!events || events->empty()) return fail(Kind::internal, "the last prompt is not in the journal");
+  if (!events || events->empty()) return hub_error(Kind::internal, "the last prompt is not in the journal");
   Projection tried(last, 1, session.record.cwd, 0);
   for (const agent::Stamped& stamped : *events) (void)tried.apply(stamped);
   agent::SessionStarted start{.task = tried.progress().task, .options = tried.progress().options};
@@ -355,7 +353,7 @@ SessionHub::Result<void> SessionHub::hand_to_specialist(Session& session, const 
     start.task.statement += "\n\nThis was tried, and is wrong:\n\n```" + start.task.language + "\n" + program + "```";
   }
   if (const auto closed = services_.agent.journal->decline(escalation, {.by = by, .reason = "the specialist was asked"}); !closed) {
-    return fail(Kind::busy, closed.error().detail);
+    return hub_error(Kind::busy, closed.error().detail);
   }
   seal_last_turn(session);
   session.record.turns.push_back({.name = session.record.id + "." + std::to_string(session.record.turns.size() + 1),

@@ -1,10 +1,10 @@
 #include "server/detail/connection.h"
 
 #include <algorithm>
-#include <boost/asio/experimental/as_tuple.hpp>
 #include <boost/beast/websocket.hpp>
 
 #include "server/acp_connection.h"
+#include "server/detail/tuple_token.h"
 #include "server/event_log.h"
 #include "server/metrics.h"
 
@@ -16,7 +16,6 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using boost::system::error_code;
 
-constexpr auto kTuple = asio::as_tuple(asio::use_awaitable);
 constexpr std::size_t kSmallRead = 4 * 1024;
 constexpr std::size_t kBodyRead = 64 * 1024;
 constexpr std::chrono::seconds kLinger{1};

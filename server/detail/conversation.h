@@ -13,6 +13,10 @@
 
 namespace fixpoint::server {
 
+[[nodiscard]] inline tl::unexpected<HubError> hub_error(HubError::Kind kind, std::string detail) {
+  return tl::unexpected(HubError{kind, std::move(detail)});
+}
+
 /// A conversation that is watched or at work.
 struct SessionHub::Session {
   struct Watcher {
