@@ -6,6 +6,10 @@
 add_library(fixpoint_flags INTERFACE)
 target_compile_options(fixpoint_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Wno-missing-field-initializers>)
+if(CMAKE_UNITY_BUILD)
+  # Local names of files that are compiled as one hide each other, and g++ takes their types for a header's.
+  target_compile_options(fixpoint_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-shadow -Wno-subobject-linkage>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # g++ 12 sees these inside its own std::string, where it inlines much (GCC bugs 105651, 105329).
   target_compile_options(fixpoint_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-array-bounds -Wno-restrict -Wno-stringop-overflow>)
