@@ -80,7 +80,7 @@ class WeightCacheTest : public ::testing::Test {
     std::iota(positions.begin(), positions.end(), 0);
     const std::vector<std::int32_t> q{0, n}, blocks_of{0, 2}, blocks{0, 1}, last{4};
     model.allocate_kv(2, 16, kernels::KvType::f32);
-    const auto logits = model.forward({tokens, {16, q, blocks_of, blocks, last, positions}, positions});
+    const auto logits = model.forward({tokens, {16, q, blocks_of, blocks, last, positions}, positions, {}}).logits;
     return {logits.begin(), logits.end()};
   }
 

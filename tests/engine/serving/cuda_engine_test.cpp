@@ -180,7 +180,7 @@ std::vector<float> forward(Model& model, std::int32_t first, std::int32_t count,
   std::vector<std::int32_t> positions(static_cast<std::size_t>(count)), wanted(static_cast<std::size_t>(rows));
   std::iota(positions.begin(), positions.end(), first);
   std::iota(wanted.begin(), wanted.end(), count - rows);
-  const auto logits = model.forward({tokens, {16, q_indptr, block_indptr, block_ids, last_block_len, positions}, wanted});
+  const auto logits = model.forward({tokens, {16, q_indptr, block_indptr, block_ids, last_block_len, positions}, wanted, {}}).logits;
   return {logits.begin(), logits.end()};
 }
 
