@@ -207,6 +207,12 @@ void Cell::start_program() {
 /// The program comes from a zygote: it has entered these namespaces and confined itself; it waits for a word from here.
 void Cell::adopt_program() {
   const int link = fds_.back().get();
+  // Before this word the zygote's child would enter what this process came with: the broker's root and network.
+  constexpr char kPrepared = 1;
+  if (::send(link, &kPrepared, 1, MSG_NOSIGNAL) != 1) {
+    failure_ = {Step::fork_zygote, errno};
+    fail();
+  }
   pollfd files[2] = {{link, POLLIN, 0}, {plan_.socket, POLLIN, 0}};
   while (::poll(files, 2, kForkTimeoutMs) < 0 && errno == EINTR) {
   }

@@ -64,6 +64,14 @@ bool accept(Message& message) {
   return true;
 }
 
+/// Waits for the init's next word: that the run's namespaces stand, that the program may go. False where it ended instead.
+bool read_word(int link) {
+  char word = 0;
+  while (::read(link, &word, 1) < 0 && errno == EINTR) {
+  }
+  return word == 1;
+}
+
 Failure enter_run() {
   const ForkFrame& request = zygote().request;
   const auto& fds = zygote().descriptors;
@@ -171,6 +179,7 @@ void fixpoint_zygote_learn() {
 /// In the child: 0 when it is confined and may run the program; anything else must end it.
 int fixpoint_zygote_confine() {
   ::prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
+  if (!read_word(zygote().descriptors[1].get())) return 1;  // the init ended before it had made the run's namespaces
   TargetResult result;
   result.failure = enter_run();
   const TargetPlan plan = make_plan();
@@ -179,10 +188,7 @@ int fixpoint_zygote_confine() {
   const int link = zygote().descriptors[1].get();
   const std::span<const int> listener(&result.listener, result.listener >= 0 ? 1 : 0);
   if (!send_message(link, std::as_bytes(std::span(&result.failure, 1)), listener) || result.failure) return 1;
-  char go = 0;
-  while (::read(link, &go, 1) < 0 && errno == EINTR) {
-  }
-  if (go != 1) return 1;
+  if (!read_word(link)) return 1;
   const unsigned first = zygote().request.judge != 0 ? 5 : 3;
   for (UniqueFd& fd : zygote().descriptors) (void)fd.release();
   return ::syscall(SYS_close_range, first, ~0U, 0) == 0 ? 0 : 1;
