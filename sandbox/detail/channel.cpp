@@ -68,9 +68,10 @@ std::optional<Message> receive_message(int socket, bool wait) {
   header.msg_control = control.data();
   header.msg_controllen = control.size();
   ssize_t received = -1;
+  // A peer that closed before it had read all that we sent is told of once, ahead of what it sent before: that comes next.
   do {
     received = ::recvmsg(socket, &header, MSG_CMSG_CLOEXEC | (wait ? 0 : MSG_DONTWAIT));
-  } while (received < 0 && errno == EINTR);
+  } while (received < 0 && (errno == EINTR || errno == ECONNRESET));
   if (received < 0) return std::nullopt;
   for (cmsghdr* item = CMSG_FIRSTHDR(&header); item != nullptr; item = CMSG_NXTHDR(&header, item)) {
     if (item->cmsg_level != SOL_SOCKET || item->cmsg_type != SCM_RIGHTS) continue;

@@ -67,7 +67,7 @@ bool accept(Message& message) {
 /// Waits for the init's next word: that the run's namespaces stand, that the program may go. False where it ended instead.
 bool read_word(int link) {
   char word = 0;
-  while (::read(link, &word, 1) < 0 && errno == EINTR) {
+  while (::read(link, &word, 1) < 0 && (errno == EINTR || errno == ECONNRESET)) {
   }
   return word == 1;
 }
