@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -25,6 +26,12 @@ struct Usage {
   Usage& operator+=(const Usage& other);
 };
 
+/// How the program of an answer begins where the task settles it: a writer that was trained to be given it need not find it.
+struct ProgramStart {
+  std::string fence;  ///< the line that opens a program, its end included
+  std::string text;   ///< what follows it
+};
+
 struct GenerateRequest {
   std::vector<Message> messages;
   std::string session;  ///< generations of one session share a prefix: it is kept at hand between them
@@ -34,6 +41,7 @@ struct GenerateRequest {
   double top_p = 1.0;
   std::uint64_t seed = 0;
   std::string prediction;  ///< text that the answer is likely to resemble (the program under repair); may be empty
+  std::optional<ProgramStart> program_start;  ///< a generator may put it in once the answer opens its program; unset: nothing is settled
   std::chrono::milliseconds timeout{120'000};
 };
 

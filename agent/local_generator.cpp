@@ -18,6 +18,7 @@ using Kind = GenerateError::Kind;
 
 constexpr std::size_t kConversationsPerSession = 24;
 constexpr std::size_t kSessions = 512;
+constexpr std::int64_t kMostTokens = 1 << 20;
 
 bool same(const Message& a, const Message& b) { return a.role == b.role && a.content == b.content; }
 
@@ -106,6 +107,15 @@ class Sample {
   std::optional<engine::Finish> finish_;
 };
 
+/// What was written so far, by one request to the engine or by two.
+struct Answer {
+  std::vector<TokenId> prompt;
+  std::vector<TokenId> tokens;
+  std::string text;
+  Usage usage;
+  bool whole = true;  ///< the tokens are those of the text
+};
+
 class LocalGenerator final : public Generator {
  public:
   LocalGenerator(engine::Engine& engine, LocalGeneratorOptions options)
@@ -115,10 +125,17 @@ class LocalGenerator final : public Generator {
                                                    std::stop_token stop) override {
     auto prompt = prompt_tokens(request);
     if (!prompt) return tl::unexpected(GenerateError{.kind = Kind::refused, .detail = prompt.error()});
-    Sample sample;
-    auto handle = engine_->submit(engine_request(request, *prompt), [&sample](engine::Output output) { sample.push(std::move(output)); });
-    if (!handle) return tl::unexpected(submit_error(handle.error()));
-    return receive(request, *handle, sample, *std::move(prompt), on_text, stop);
+    const Clock::time_point deadline = Clock::now() + request.timeout;
+    Answer answer{.prompt = *std::move(prompt)};
+    if (options_.starts_programs && request.program_start) {
+      auto opened = write(request, request.program_start->fence, answer, on_text, stop, deadline);
+      if (!opened) return tl::unexpected(std::move(opened.error()));
+      if (!opened->met_fence) return finished(request, std::move(answer), opened->reason);
+      start_program(*request.program_start, answer, on_text);
+    }
+    auto ended = write(request, {}, answer, on_text, stop, deadline);
+    if (!ended) return tl::unexpected(std::move(ended.error()));
+    return finished(request, std::move(answer), ended->reason);
   }
 
   std::string name() const override { return options_.name; }
@@ -138,22 +155,31 @@ class LocalGenerator final : public Generator {
     return tokens;
   }
 
-  engine::Request engine_request(const GenerateRequest& request, const std::vector<TokenId>& prompt) const {
+  /// Goes on with `answer`: the prompt is read from the prefix cache, what was written is a part of it.
+  engine::Request engine_request(const GenerateRequest& request, const Answer& answer, const std::string& fence) const {
     engine::Request out;
-    out.prompt = prompt;
+    out.prompt = answer.prompt;
+    out.prompt.insert(out.prompt.end(), answer.tokens.begin(), answer.tokens.end());
     out.sampling.temperature = static_cast<float>(request.temperature);
     out.sampling.top_p = static_cast<float>(request.top_p);
-    out.sampling.seed = request.seed;
-    out.max_tokens = static_cast<int>(std::min<std::int64_t>(request.max_tokens, 1 << 20));
+    out.sampling.seed = request.seed + answer.tokens.size();  // other random numbers than before
+    out.max_tokens = static_cast<int>(std::min(left(request, answer), kMostTokens));
+    if (!fence.empty()) out.stop_strings = {fence};
     out.stop_tokens = stop_tokens_;
     out.tenant = options_.tenant;
     out.priority = options_.priority;
     out.pin_ttl = options_.pin;
     out.session = request.session;
-    if (!request.prediction.empty()) {
-      out.prediction = engine_->tokenizer().encode(request.prediction, engine::Tokenizer::ControlTokens::as_text);
-    }
+    if (!request.prediction.empty()) out.prediction = tokens_of(request.prediction);
     return out;
+  }
+
+  std::vector<TokenId> tokens_of(std::string_view text) const {
+    return engine_->tokenizer().encode(text, engine::Tokenizer::ControlTokens::as_text);
+  }
+
+  static std::int64_t left(const GenerateRequest& request, const Answer& answer) {
+    return request.max_tokens - static_cast<std::int64_t>(answer.tokens.size());
   }
 
   static GenerateError submit_error(const engine::SubmitError& error) {
@@ -164,53 +190,82 @@ class LocalGenerator final : public Generator {
     return {.kind = kind, .detail = error.message()};
   }
 
-  tl::expected<Generation, GenerateError> receive(const GenerateRequest& request, engine::RequestHandle& handle, Sample& sample,
-                                                  std::vector<TokenId> prompt, const OnText& on_text, const std::stop_token& stop) {
-    const Clock::time_point deadline = Clock::now() + request.timeout;
-    std::string text;
-    const auto failed = [&](Kind kind, std::string detail) {
-      handle = engine::RequestHandle();  // cancels; after this the callback does not run
-      const Usage usage{.prompt_tokens = static_cast<std::int64_t>(prompt.size()),
-                        .completion_tokens = static_cast<std::int64_t>(sample.tokens().size())};
-      return tl::unexpected(GenerateError{.kind = kind, .detail = std::move(detail), .partial = text, .usage = usage});
+  /// How a request to the engine ended.
+  struct End {
+    Finish reason = Finish::length;
+    bool met_fence = false;
+  };
+
+  /// Lets the engine write on, up to `fence` where there is one (it is not part of the text), and adds what it wrote.
+  tl::expected<End, GenerateError> write(const GenerateRequest& request, const std::string& fence, Answer& answer, const OnText& on_text,
+                                         const std::stop_token& stop, Clock::time_point deadline) {
+    if (left(request, answer) <= 0 && !answer.tokens.empty()) return End{};
+    Sample sample;
+    auto handle = engine_->submit(engine_request(request, answer, fence), [&sample](engine::Output output) { sample.push(std::move(output)); });
+    const auto failed = [&](GenerateError error) {
+      if (handle) *handle = engine::RequestHandle();  // cancels; after this the callback does not run
+      error.partial = answer.text;
+      error.usage = answer.usage;
+      error.usage.prompt_tokens = static_cast<std::int64_t>(answer.prompt.size());
+      error.usage.completion_tokens = static_cast<std::int64_t>(answer.tokens.size() + sample.tokens().size());
+      return tl::unexpected(std::move(error));
     };
+    if (!handle) return failed(submit_error(handle.error()));
     while (true) {
       std::optional<Sample::News> news = sample.wait(stop, deadline);
-      if (stop.stop_requested()) return failed(Kind::cancelled, "cancelled");
-      if (!news) return failed(Kind::timeout, "not finished in time");
-      const std::size_t room = request.max_bytes - std::min(request.max_bytes, text.size());
+      if (stop.stop_requested()) return failed({.kind = Kind::cancelled, .detail = "cancelled"});
+      if (!news) return failed({.kind = Kind::timeout, .detail = "not finished in time"});
+      const std::size_t room = request.max_bytes - std::min(request.max_bytes, answer.text.size());
       const std::size_t bytes = detail::floor_character(news->text, std::min(room, news->text.size()));
       const bool cut = bytes < news->text.size();
       news->text.resize(bytes);
-      text += news->text;
+      answer.text += news->text;
       if (on_text && !news->text.empty()) on_text(news->text);
       if (!news->finish && !cut) continue;
-      if (cut) handle = engine::RequestHandle();
-      if (news->finish && news->finish->reason == engine::FinishReason::error) return failed(Kind::unavailable, news->finish->error);
-      if (news->finish && news->finish->reason == engine::FinishReason::cancelled) {
-        return failed(Kind::unavailable, "the engine was shut down");
+      if (cut) *handle = engine::RequestHandle();
+      if (news->finish && news->finish->reason == engine::FinishReason::error) {
+        return failed({.kind = Kind::unavailable, .detail = news->finish->error});
       }
-      return finished(request, std::move(text), std::move(prompt), sample.tokens(), news->finish);
+      if (news->finish && news->finish->reason == engine::FinishReason::cancelled) {
+        return failed({.kind = Kind::unavailable, .detail = "the engine was shut down"});
+      }
+      return add(answer, sample.tokens(), cut ? std::nullopt : news->finish);
     }
   }
 
-  Generation finished(const GenerateRequest& request, std::string text, std::vector<TokenId> prompt, std::vector<TokenId> written,
-                      const std::optional<engine::Finish>& finish) {
-    Generation generation{.text = text, .finish = Finish::length};
-    generation.usage = {.prompt_tokens = static_cast<std::int64_t>(prompt.size()),
-                        .completion_tokens = static_cast<std::int64_t>(written.size())};
-    if (!finish) return generation;  // cut: what was written is more than the text
-    if (finish->reason == engine::FinishReason::stop) generation.finish = Finish::stop;
-    generation.usage = {.prompt_tokens = finish->usage.prompt_tokens,
-                        .cached_tokens = finish->usage.cached_tokens,
-                        .completion_tokens = finish->usage.completion_tokens};
-    // The token that ended the turn is part of what follows it.
-    if (const auto* stop = std::get_if<TokenId>(&finish->stop); stop != nullptr && !written.empty() && written.back() == *stop) {
-      written.pop_back();
+  /// `finish` is nothing where the text was cut: what was written is more than the text.
+  static End add(Answer& answer, std::vector<TokenId> written, const std::optional<engine::Finish>& finish) {
+    if (answer.usage.prompt_tokens == 0) {  // of the first request: those after it begin with its tokens
+      answer.usage.prompt_tokens = static_cast<std::int64_t>(answer.prompt.size());
+      answer.usage.cached_tokens = finish ? finish->usage.cached_tokens : 0;
     }
-    Conversation conversation{.messages = request.messages, .tokens = std::move(prompt)};
-    conversation.messages.push_back({Role::assistant, std::move(text)});
-    conversation.tokens.insert(conversation.tokens.end(), written.begin(), written.end());
+    answer.whole = finish.has_value();
+    answer.usage.completion_tokens = static_cast<std::int64_t>(answer.tokens.size() + written.size());
+    // The token that ended the turn is part of what follows it.
+    const auto* token = finish ? std::get_if<TokenId>(&finish->stop) : nullptr;
+    if (token != nullptr && !written.empty() && written.back() == *token) written.pop_back();
+    answer.tokens.insert(answer.tokens.end(), written.begin(), written.end());
+    if (!finish || finish->reason != engine::FinishReason::stop) return {};
+    return {.reason = Finish::stop, .met_fence = std::holds_alternative<std::string>(finish->stop)};
+  }
+
+  /// The answer has met `start.fence`, which its text lacks. Its last token may hold more than the fence: then the answer's
+  /// text is tokenised again.
+  void start_program(const ProgramStart& start, Answer& answer, const OnText& on_text) const {
+    answer.text += start.fence;
+    if (engine_->tokenizer().decode(answer.tokens) != answer.text) answer.tokens = tokens_of(answer.text);
+    const std::vector<TokenId> given = tokens_of(start.text);
+    answer.text += start.text;
+    answer.tokens.insert(answer.tokens.end(), given.begin(), given.end());
+    if (on_text) on_text(start.fence + start.text);
+  }
+
+  Generation finished(const GenerateRequest& request, Answer answer, Finish reason) {
+    Generation generation{.text = answer.text, .finish = reason, .usage = answer.usage};
+    if (!answer.whole) return generation;
+    Conversation conversation{.messages = request.messages, .tokens = std::move(answer.prompt)};
+    conversation.messages.push_back({Role::assistant, std::move(answer.text)});
+    conversation.tokens.insert(conversation.tokens.end(), answer.tokens.begin(), answer.tokens.end());
     memory_.add(request.session, std::move(conversation));
     return generation;
   }

@@ -17,6 +17,7 @@ struct LocalGeneratorOptions {
   engine::ChatFormat format = engine::ChatFormat::chatml;
   std::string tenant;
   int priority = 0;
+  bool starts_programs = false;  ///< GenerateRequest::program_start is put in, for models that were trained to be given it
   std::chrono::milliseconds pin{120'000};  ///< how long a session's prefix is kept while the sandbox runs
 };
 

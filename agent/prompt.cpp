@@ -210,6 +210,13 @@ std::string explain_message(const Round& attempt, const FeedbackKinds& kinds) {
   return text;
 }
 
+std::optional<ProgramStart> program_start(const Task& task) {
+  if (task.language != "python" || task.entry_point.empty()) return std::nullopt;
+  const bool plain = std::all_of(task.entry_point.begin(), task.entry_point.end(), detail::is_identifier_character);
+  if (!plain) return std::nullopt;  // a method, "Solution.solve"
+  return ProgramStart{.fence = "```python\n", .text = "def " + task.entry_point};
+}
+
 std::string answer_in_history(std::string_view text) { return text.empty() ? "(no answer)" : bounded(text, kAnswerBytes); }
 
 std::vector<Message> messages_for(const Progress& progress, const Ask& ask) {

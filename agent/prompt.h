@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,9 @@ inline constexpr std::string_view kPromptVersion = "fixpoint-1";
 [[nodiscard]] std::string own_tests_message(const Task& task);
 /// Asks the explainer for words only.
 [[nodiscard]] std::string explain_message(const Round& attempt, const FeedbackKinds& kinds);
+
+/// "def NAME" after a Python fence; nothing for other languages, or where no function is named.
+[[nodiscard]] std::optional<ProgramStart> program_start(const Task& task);
 
 /// A model's answer as the prompts after it hold it: cut in the middle where it is very long.
 [[nodiscard]] std::string answer_in_history(std::string_view text);

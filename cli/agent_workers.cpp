@@ -137,7 +137,7 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
   models_.push_back(*std::move(loaded));
   engine::LanguageModel& it = *models_.back();
   *local = &it;
-  return agent::make_local_generator(it.engine(), {.name = it.description(), .format = *format});
+  return agent::make_local_generator(it.engine(), {.name = it.description(), .format = *format, .starts_programs = it.program_start_given()});
 }
 
 tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerOptions& options, Needs needs) {

@@ -49,6 +49,7 @@ tl::expected<std::unique_ptr<LanguageModel>, LoadError> LanguageModel::load(cons
   result->footprint_ = engine::footprint(*file);
   result->main_dtype_ = engine::main_dtype(*file);
   result->chat_format_ = chat_format_of(*file, options.chat_format);
+  result->program_start_given_ = file->program_start_given();
 
   auto backend = options.cuda ? kernels::make_cuda_backend(*options.cuda) : kernels::make_cpu_backend(options.cpu);
   result->backend_name_ = backend->name();

@@ -58,6 +58,8 @@ class LanguageModel {
   [[nodiscard]] std::vector<TokenId> chat_stop_tokens() const;
   /// Error: why there is none.
   [[nodiscard]] const tl::expected<ChatFormat, std::string>& chat_format() const { return chat_format_; }
+  /// Its answers are to be given the first words of a program (TokenizerFile::program_start_given).
+  [[nodiscard]] bool program_start_given() const { return program_start_given_; }
 
  private:
   LanguageModel() = default;
@@ -68,6 +70,7 @@ class LanguageModel {
   std::string backend_name_;
   std::optional<WeightCacheReport> weight_cache_;
   tl::expected<ChatFormat, std::string> chat_format_;
+  bool program_start_given_ = false;
   std::unique_ptr<Engine> engine_;
 };
 

@@ -49,6 +49,7 @@ const ModelConfig& ModelFile::config() const { return impl_->parts.config; }
 const TokenizerSpec& ModelFile::tokenizer() const { return impl_->parts.tokenizer; }
 const std::optional<LoadError>& ModelFile::tokenizer_error() const { return impl_->parts.tokenizer_error; }
 const std::optional<std::string>& ModelFile::chat_template() const { return impl_->parts.chat_template; }
+bool ModelFile::program_start_given() const { return impl_->parts.program_start_given; }
 const std::vector<NamedTensor>& ModelFile::tensors() const { return impl_->parts.tensors; }
 std::string ModelFile::format() const { return impl_->parts.format; }
 
@@ -93,6 +94,7 @@ std::optional<LoadError> detail::take_tokenizer(tl::expected<TokenizerFile, Load
   if (tokenizer) {
     parts.tokenizer = std::move(tokenizer->spec);
     parts.chat_template = std::move(tokenizer->chat_template);
+    parts.program_start_given = tokenizer->program_start_given;
     return std::nullopt;
   }
   if (policy == UnsupportedTokenizer::refuse || tokenizer.error().kind != LoadError::Kind::unsupported) return std::move(tokenizer.error());

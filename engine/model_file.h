@@ -43,6 +43,8 @@ class ModelFile {
   [[nodiscard]] const std::optional<LoadError>& tokenizer_error() const;
   /// The file's own chat template (Jinja text), if it has one.
   [[nodiscard]] const std::optional<std::string>& chat_template() const;
+  /// TokenizerFile::program_start_given
+  [[nodiscard]] bool program_start_given() const;
   /// Every tensor the model uses, in the order it uses them, under GGUF names (safetensors names are translated). Vectors
   /// (norms, biases) are F32, converted where the file holds them shorter. rope_freqs is in config().rope_divisors instead.
   [[nodiscard]] const std::vector<NamedTensor>& tensors() const;

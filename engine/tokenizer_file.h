@@ -14,6 +14,8 @@ namespace fixpoint::engine {
 struct TokenizerFile {
   TokenizerSpec spec;
   std::optional<std::string> chat_template;  ///< Jinja text
+  /// fixpoint.program_start_given: the model was trained to be given the first words of a program, "def NAME".
+  bool program_start_given = false;
 };
 
 /// Reads only the tokenizer: of a GGUF file (one without tensors too), of a tokenizer.json, or of a directory that holds one.

@@ -8,7 +8,10 @@ namespace {
 
 std::unique_ptr<agent::Generator> generator(engine::LanguageModel* model, const std::string& tenant) {
   if (model == nullptr || !model->chat_format()) return nullptr;
-  return agent::make_local_generator(model->engine(), {.name = model->description(), .format = *model->chat_format(), .tenant = tenant});
+  return agent::make_local_generator(model->engine(), {.name = model->description(),
+                                                       .format = *model->chat_format(),
+                                                       .tenant = tenant,
+                                                       .starts_programs = model->program_start_given()});
 }
 
 }  // namespace

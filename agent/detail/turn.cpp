@@ -162,6 +162,8 @@ GenerateRequest Turn::request_for(int attempt, const Amounts& granted) const {
                           .seed = ask.seed,
                           .timeout = granted.wall};
   request.max_bytes = max_bytes_for(request.max_tokens);
+  const bool writes_program = ask.purpose == Purpose::draft || ask.purpose == Purpose::repair || ask.purpose == Purpose::review;
+  if (writes_program) request.program_start = program_start(progress_.task);
   if (ask.parent) request.prediction = progress_.attempts[static_cast<std::size_t>(*ask.parent)].program;
   return request;
 }

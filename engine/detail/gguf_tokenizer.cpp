@@ -179,6 +179,7 @@ tl::expected<TokenizerFile, LoadError> read_gguf_tokenizer(const Gguf& gguf, con
     fields.fail(Kind::inconsistent, "tokenizer.ggml.add_bos_token", "asks for a BOS token that the file does not name");
   }
   if (const auto text = fields.text("tokenizer.chat_template")) out.chat_template = std::string(*text);
+  out.program_start_given = fields.boolean("fixpoint.program_start_given").value_or(false);
   if (fields.error()) return tl::unexpected(*fields.error());
   return out;
 }

@@ -134,6 +134,8 @@ void read_tokenizer_config(const Json& config, TokenizerFile& out) {
   }
   spec.add_bos = spec.add_bos && spec.bos;
   out.chat_template = template_of(member(config, "chat_template"));
+  const auto& start_given = member(config, "fixpoint_program_start_given");
+  out.program_start_given = start_given.is_boolean() && start_given.get<bool>();
 }
 
 std::optional<LoadError> read_generation_config(const Json& config, const std::string& file, TokenizerSpec& spec) {

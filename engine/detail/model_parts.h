@@ -25,6 +25,7 @@ struct ModelParts {
   TokenizerSpec tokenizer;
   std::optional<LoadError> tokenizer_error;  ///< why it is empty, where it was left out
   std::optional<std::string> chat_template;
+  bool program_start_given = false;
   std::vector<NamedTensor> tensors;
   std::string format;
 };

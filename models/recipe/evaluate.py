@@ -12,7 +12,7 @@ import torch
 
 from family import make_task
 from inference import generate, load
-from prompts import feedback_message, program_in, task_message
+from prompts import feedback_message, program_in, task_message, with_program_start
 from running import run_tests
 from tokenizer import Tokenizer
 
@@ -28,11 +28,11 @@ class Evaluation:
     def __init__(self, network, tokenizer, tasks):
         self.network, self.tokenizer, self.tasks = network, tokenizer, tasks
 
-    def answers(self, conversations, temperature):
+    def answers(self, rows, conversations, temperature):
         prompts = [self.tokenizer.prompt(c) for c in conversations]
         ids = generate(self.network, prompts, self.tokenizer.im_end, temperature)
         self.written += sum(map(len, ids))
-        return [self.tokenizer.decode(i) for i in ids]
+        return [with_program_start(self.tokenizer.decode(i), self.tasks[row].function) for row, i in zip(rows, ids)]
 
     def rates(self, solved, rounds):
         return [100 * sum(0 < s <= r for s in solved) / len(solved) for r in range(1, rounds + 1)]
@@ -44,10 +44,11 @@ class Evaluation:
         solved, tried = [0] * len(self.tasks), [set() for _ in self.tasks]
         for r in range(1, rounds + 1):
             todo = [i for i, s in enumerate(solved) if not s]
-            texts = self.answers([conversations[i] for i in todo], temperature)
+            texts = self.answers(todo, [conversations[i] for i in todo], temperature)
             again = [j for j, i in enumerate(todo) if program_in(texts[j]) in tried[i]]
             if again:
-                for j, text in zip(again, self.answers([conversations[todo[j]] for j in again], 0.8)):
+                rows = [todo[j] for j in again]
+                for j, text in zip(again, self.answers(rows, [conversations[i] for i in rows], 0.8)):
                     texts[j] = text
             failures = {}
             for i, text in zip(todo, texts):
@@ -77,7 +78,7 @@ class Evaluation:
         solved = [0] * len(self.tasks)
         for r in range(1, attempts + 1):
             todo = [i for i, s in enumerate(solved) if not s]
-            texts = self.answers([[("user", task_message(self.tasks[i]))] for i in todo], 0.0 if r == 1 else temperature)
+            texts = self.answers(todo, [[("user", task_message(self.tasks[i]))] for i in todo], 0.0 if r == 1 else temperature)
             for i, text in zip(todo, texts):
                 if run_tests(program_in(text), self.tasks[i].function, self.tasks[i].tests)[0]:
                     solved[i] = r

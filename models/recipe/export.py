@@ -92,6 +92,7 @@ def write_gguf(path, tensors, c, tokenizer, name, kind):
     u32("tokenizer.ggml.padding_token_id", tokenizer.end_of_text)
     put("tokenizer.ggml.add_bos_token", 7, b"\0")
     text("tokenizer.chat_template", TEMPLATE)
+    put("fixpoint.program_start_given", 7, b"\1")
     infos, blobs, offset = [], [], 0
     for _, tensor, array in tensors:
         number, _, encode = ENCODERS["F32" if array.ndim == 1 else kind]
@@ -124,7 +125,8 @@ def main():
         json.dump(config, file, indent=1)
     with open(out + "/tokenizer_config.json", "w") as file:
         json.dump(dict(tokenizer_class="Qwen2Tokenizer", add_bos_token=False, bos_token=None, eos_token="<|im_end|>",
-                       pad_token="<|endoftext|>", model_max_length=c.context, chat_template=TEMPLATE), file, indent=1)
+                       pad_token="<|endoftext|>", model_max_length=c.context, chat_template=TEMPLATE,
+                       fixpoint_program_start_given=True), file, indent=1)
     write_safetensors(out + "/model.safetensors", tensors)
     for kind in ENCODERS:
         write_gguf(f"{out}/{name}-{kind}.gguf", tensors, c, tokenizer, name, kind)

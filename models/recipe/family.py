@@ -4,6 +4,7 @@ No held-out program is ever in training, and neither is any adjacent pair of pri
 held-out split: 12 % of the typed pairs, chosen by a hash of their names.
 """
 import random
+import re
 import zlib
 from dataclasses import dataclass
 
@@ -108,7 +109,7 @@ def siblings(name, k, rng):
 
 
 def training_name(rng):
-    """Any name at all, so that names are copied and not recognised."""
+    """Any name at all: the program must not depend on it."""
     dice = rng.random()
     if dice < 0.3:
         return rng.choice(FUNCTION_NAMES)
@@ -217,6 +218,10 @@ def make_tests(program, function, rng):
 # ---------------------------------------------------------------- English
 INTRODUCTIONS = ["Write a Python function `{f}({a})`.", "Write `{f}({a})`.", "Implement the function `{f}({a})`.",
                  "Define a Python function `{f}({a})`."]
+# What only training adds, so that a description is read and not recognised; perturbed.py has others again.
+MORE_INTRODUCTIONS = ["Create a function `{f}({a})`.", "Write code for `{f}({a})`.", "Your task is `{f}({a})`.", "Complete `{f}({a})`.",
+                      "Make a Python function `{f}` that takes `{a}`.", "Build `{f}({a})` in Python.", "We want a function `{f}({a})`."]
+MORE_NOUNS = {"numbers": ("integers", "entries", "items", "elements"), "values": ("entries", "items", "integers")}
 
 
 def capital(text):
@@ -249,11 +254,29 @@ def sentences(phrases, rng):
     return capital(phrases[-1]) + ", but first " + " and then ".join(phrases[:-1]) + "."
 
 
-def describe(program, function, rng, vague_share):
+def more_sentences(phrases, rng):
+    """As `sentences`, in the forms that only training has."""
+    style = rng.randrange(5)
+    if style == 0:
+        return capital("; then ".join(phrases)) + "."
+    if style == 1:
+        return " ".join(f"Step {i + 1}: {p}." for i, p in enumerate(phrases))
+    if style == 2:
+        return "Do this:" + "".join(f"\n- {p}" for p in phrases)
+    if style == 3:
+        return " ".join(f"{letter}) {p}" for letter, p in zip("abcdefgh", phrases))
+    return "It must " + " and ".join(phrases) + "."
+
+
+def describe(program, function, rng, vague_share, more=False):
+    """`more`: now and then in forms that the held-out split does not have."""
     vague = [bool(PRIMITIVES[name].vague) and rng.random() < vague_share for name, _ in program]
     phrases = [phrase(name, k, v, rng) for (name, k), v in zip(program, vague)]
-    introduction = rng.choice(INTRODUCTIONS).format(f=function, a=argument_of(program))
-    return introduction + " " + sentences(phrases, rng), vague
+    if more and rng.random() < 0.3:
+        phrases = [re.sub(r"\b(numbers|values)\b", lambda m: rng.choice(MORE_NOUNS[m.group()]), p) for p in phrases]
+    introductions = MORE_INTRODUCTIONS if more and rng.random() < 0.4 else INTRODUCTIONS
+    joined = (more_sentences if more and rng.random() < 0.4 else sentences)(phrases, rng)
+    return rng.choice(introductions).format(f=function, a=argument_of(program)) + " " + joined, vague
 
 
 def make_task(rng, steps=None, held=None, vague_share=VAGUE):
@@ -269,5 +292,5 @@ def make_task(rng, steps=None, held=None, vague_share=VAGUE):
             continue
         if not tests:
             continue
-        description, vague = describe(program, function, rng, vague_share)
+        description, vague = describe(program, function, rng, vague_share, more=held is False)
         return Task(program, function, tests, description, vague, code_of(program, function))

@@ -12,7 +12,7 @@ import torch
 from bugs import ONLY_VERDICT, explain_text
 from family import make_task
 from inference import generate
-from prompts import feedback_message, fenced, program_in, task_message
+from prompts import feedback_message, fenced, program_in, task_message, with_program_start
 from running import run_tests
 
 TEMPERATURES = (0.6, 0.8, 1.0)
@@ -32,9 +32,10 @@ def failures_of(tasks, conversations, texts, rng):
     return failed
 
 
-def attempts(network, tokenizer, conversations, temperature):
+def attempts(network, tokenizer, tasks, conversations, temperature):
     prompts = [tokenizer.prompt([(role, text) for role, text, _ in messages]) for messages in conversations]
-    return [tokenizer.decode(ids) for ids in generate(network, prompts, tokenizer.im_end, temperature)]
+    return [with_program_start(tokenizer.decode(ids), task.function)
+            for task, ids in zip(tasks, generate(network, prompts, tokenizer.im_end, temperature))]
 
 
 def learnt_answer(conversation, task):
@@ -50,12 +51,12 @@ def collect(network, tokenizer, tasks_count, seed, path):
     for temperature in TEMPERATURES:
         tasks = [make_task(rng, held=False, vague_share=0.6) for _ in range(tasks_count // len(TEMPERATURES))]
         conversations = [[("user", task_message(task), 0)] for task in tasks]
-        failed = failures_of(tasks, conversations, attempts(network, tokenizer, conversations, temperature), rng)
+        failed = failures_of(tasks, conversations, attempts(network, tokenizer, tasks, conversations, temperature), rng)
         tasks, conversations = [tasks[i] for i in failed], [conversations[i] for i in failed]
         out += [learnt_answer(messages, task) for messages, task in zip(conversations, tasks)]
         again = [i for i in range(len(tasks)) if rng.random() < SECOND_ATTEMPTS]
         tasks, conversations = [tasks[i] for i in again], [list(conversations[i]) for i in again]
-        failed = failures_of(tasks, conversations, attempts(network, tokenizer, conversations, temperature), rng)
+        failed = failures_of(tasks, conversations, attempts(network, tokenizer, tasks, conversations, temperature), rng)
         out += [learnt_answer(conversations[i], tasks[i]) for i in failed]
     network.train()
     with open(path + ".part", "w") as f:

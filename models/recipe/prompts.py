@@ -1,5 +1,7 @@
 """The words of agent/prompt.cpp, edition fixpoint-1, byte for byte. tests/models compares the two."""
 
+import re
+
 EDITION = "fixpoint-1"
 HEADLINES = {"value": "The tests failed.", "load": "The program crashed.", "syntax": "The program does not compile.",
              "timeout": "The program took too long.", "error": "The tests failed."}
@@ -30,6 +32,11 @@ def program_in(text):
     body = text[start + len("```python\n"):]
     end = body.find("```")
     return (body if end < 0 else body[:end]).rstrip("\n")
+
+
+def with_program_start(text, function):
+    """The answer as a server makes it that writes the function's name itself (the file's fixpoint.program_start_given)."""
+    return re.sub(r"(```python\ndef )\w+", lambda m: m.group(1) + function, text)
 
 
 def chat(messages):

@@ -8,6 +8,7 @@ import argparse
 import multiprocessing
 import os
 import random
+import re
 import time
 from dataclasses import asdict, dataclass
 
@@ -15,7 +16,7 @@ import torch
 
 import own_mistakes
 from bugs import plain_sample, repair_sample
-from family import make_task
+from family import FUNCTION_NAMES, make_task
 from network import Config, Network
 from tokenizer import Tokenizer
 
@@ -43,12 +44,24 @@ def sample(rng, stage):
     return (repair_sample(task, rng, shown=shown) if rng.random() < stage.repairs else None) or plain_sample(task, shown)
 
 
+def unknown_name(tokenizer, text):
+    """Positions of the program's name among the tokens of an answer, where it is none of the few that the model knows: the
+    server writes it (the file's fixpoint.program_start_given), so that learning to guess it would be wasted."""
+    match = re.search(r"```python\ndef (\w+)", text)
+    if not match or match.group(1) in FUNCTION_NAMES:
+        return range(0)
+    return range(len(tokenizer.plain(text[:match.start(1) - 1])), len(tokenizer.plain(text[:match.end(1)])))
+
+
 def encode(tokenizer, messages, context):
     ids, learnt = [], []
     for role, text, learn in messages:
         head, body, tail = tokenizer.turn(role, text)
-        ids += head + body + tail
         learnt += [0] * len(head) + [learn] * len(body) + [0] * len(tail)
+        if learn:
+            for i in unknown_name(tokenizer, text):
+                learnt[len(ids) + len(head) + i] = 0
+        ids += head + body + tail
     return (ids, learnt) if len(ids) <= context else None
 
 

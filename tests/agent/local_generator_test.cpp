@@ -122,6 +122,44 @@ TEST_F(LocalGeneratorTest, AStopRequestGivesTheBlocksBack) {
   EXPECT_EQ(model->engine().stats().blocks_held, model->engine().stats().blocks_pinned);
 }
 
+TEST_F(LocalGeneratorTest, AProgramsFirstWordsArePutInAfterItsFence) {
+  ASSERT_NO_FATAL_FAILURE(load(std::size_t{64} << 20, true));
+  GenerateRequest request{.messages = {{Role::user, "Hello"}}, .session = "s", .max_tokens = 60};
+  const auto free = generator()->generate(request, {}, {});
+  ASSERT_TRUE(free.has_value());
+  // Two characters that the model writes anyway stand for the fence.
+  const auto ascii = [](char c) { return static_cast<unsigned char>(c) < 0x80; };
+  std::size_t at = 1;
+  while (at + 2 < free->text.size() && !(ascii(free->text[at]) && ascii(free->text[at + 1]))) ++at;
+  ASSERT_LT(at + 2, free->text.size()) << free->text;
+  const std::string fence = free->text.substr(at, 2);
+  request.program_start = ProgramStart{.fence = fence, .text = "def seven"};
+  const auto not_given = generator()->generate(request, {}, {});
+  ASSERT_TRUE(not_given.has_value());
+  EXPECT_EQ(not_given->text, free->text) << "only models that were trained so are given the start";
+
+  const auto writer = make_local_generator(
+      model->engine(), {.name = "tiny", .format = *model->chat_format(), .starts_programs = true});
+  std::string streamed;
+  const auto given = writer->generate(request, [&streamed](std::string_view text) { streamed += text; }, {});
+  ASSERT_TRUE(given.has_value());
+  const std::string begin = free->text.substr(0, free->text.find(fence)) + fence + "def seven";
+  EXPECT_EQ(given->text.substr(0, begin.size()), begin);
+  EXPECT_EQ(streamed, given->text);
+  EXPECT_EQ(given->usage.completion_tokens, 60) << "what was put in counts, too";
+  EXPECT_EQ(given->usage.prompt_tokens, free->usage.prompt_tokens);
+
+  request.messages.push_back({Role::assistant, given->text});
+  request.messages.push_back({Role::user, "Again"});
+  const auto next = writer->generate(request, {}, {});
+  ASSERT_TRUE(next.has_value());
+  EXPECT_GE(next->usage.cached_tokens, given->usage.prompt_tokens + given->usage.completion_tokens - 32);
+
+  request.program_start->fence = "no such fence";
+  EXPECT_EQ(writer->generate({.messages = {{Role::user, "Hello"}}, .max_tokens = 60, .program_start = request.program_start}, {}, {})->text,
+            free->text);
+}
+
 TEST_F(LocalGeneratorTest, APromptBeyondTheContextIsToldApart) {
   ASSERT_NO_FATAL_FAILURE(load());
   GenerateRequest request;

@@ -284,6 +284,10 @@ TEST_F(LoopTest, OwnTestsStandInForMissingOnesAndAreMarked) {
   ASSERT_EQ(result->progress.own_tests.size(), 2U);
   EXPECT_EQ(result->progress.own_tests[0].origin, TestOrigin::model);
   EXPECT_EQ(result->end.spent.rounds, 1);
+  for (const GenerateRequest& request : writer.requests()) {
+    const bool tests = request.messages.back().content.find("`assert` statements") != std::string::npos;
+    EXPECT_EQ(request.program_start.has_value(), !tests) << "a draft and a repair begin with the function's name, tests do not";
+  }
 }
 
 TEST_F(LoopTest, AModelThatIsUnavailableIsAskedThreeTimes) {

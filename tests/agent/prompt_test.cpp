@@ -90,6 +90,16 @@ TEST(PromptTest, AReviewAcceptsOnlyWhereItSaysSo) {
   EXPECT_FALSE(review_accepts(""));
 }
 
+TEST(PromptTest, AProgramStartsWithTheFunctionThatTheTaskNames) {
+  const auto start = program_start({.entry_point = "top_k"});
+  ASSERT_TRUE(start.has_value());
+  EXPECT_EQ(start->fence, "```python\n");
+  EXPECT_EQ(start->text, "def top_k");
+  EXPECT_FALSE(program_start({}).has_value());
+  EXPECT_FALSE(program_start({.entry_point = "Solution.solve"}).has_value());
+  EXPECT_FALSE(program_start({.language = "cpp", .entry_point = "top_k"}).has_value());
+}
+
 TEST(PromptTest, TheHashTellsMessagesApart) {
   const std::vector<Message> one{{Role::user, "ab"}, {Role::assistant, "c"}};
   EXPECT_EQ(prompt_sha256(one).size(), 64U);

@@ -145,6 +145,12 @@ TEST_F(HfModelTest, ATemplateFileStandsAboveTheTokenizerConfig) {
   EXPECT_EQ(reopen().chat_template(), "d");
 }
 
+TEST_F(HfModelTest, TheTokenizerConfigSaysWhetherProgramsAreStarted) {
+  EXPECT_FALSE(open({}).program_start_given());
+  write("tokenizer_config.json", R"({"fixpoint_program_start_given":true})");
+  EXPECT_TRUE(reopen().program_start_given());
+}
+
 TEST_F(HfModelTest, RopeScalingOfBothFormatsGivesTheSameFrequencies) {
   for (const auto kind : {RopeScaling::Kind::linear, RopeScaling::Kind::llama3, RopeScaling::Kind::yarn}) {
     const RandomModelSpec spec{.rope_scaling = {.kind = kind, .factor = 4.0F, .original_context = 128}};

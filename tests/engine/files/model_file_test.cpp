@@ -131,6 +131,7 @@ TEST_F(ModelFileTest, ReadsTheTokenizerAndTheChatTemplate) {
   EXPECT_FALSE(t.add_bos);
   ASSERT_TRUE(file.chat_template());
   EXPECT_THAT(*file.chat_template(), HasSubstr("<|im_start|>"));
+  EXPECT_FALSE(file.program_start_given());
 
   const auto spm = open({.tokenizer = ModelTokenizer::sentencepiece});
   EXPECT_EQ(spm.tokenizer().kind, TokenizerSpec::Kind::sentencepiece_bpe);
