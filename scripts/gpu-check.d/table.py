@@ -56,18 +56,29 @@ def print_engine(folder, ceilings):
     print("(limits: one read of the weights at copy bandwidth a token; products of the layers at the matrix rate)\n")
 
 
+def outcome(status):
+    """In words, and whether it is a failure."""
+    if status == "absent":
+        return "not here", False
+    if status == "no-time":
+        return "no time left", True
+    if status in ("124", "137"):
+        return "timed out", True
+    return ("passed", False) if status == "0" else (f"failed ({status})", True)
+
+
 def main():
     folder = pathlib.Path(sys.argv[1])
     ceilings = print_kernels(folder)
     if ceilings is not None:
         print_engine(folder, ceilings)
     failed = False
-    print(f"{'step':<28}{'result':>12}{'seconds':>9}")
+    print(f"{'step':<28}{'result':>14}{'seconds':>9}")
     for line in (folder / "steps.txt").read_text().splitlines():
         name, status, seconds = line.split()
-        failed = failed or status != "0"
-        result = "passed" if status == "0" else "timed out" if status == "124" else f"failed ({status})"
-        print(f"{name:<28}{result:>12}{seconds:>9}")
+        result, is_failure = outcome(status)
+        failed = failed or is_failure
+        print(f"{name:<28}{result:>14}{seconds:>9}")
     return 1 if failed else 0
 
 

@@ -207,6 +207,19 @@ void time_keys(Backend& backend, const Ceilings& c) {
   }
 }
 
+/// Copy on write of blocks of 16 tokens in one layer: a copy each, and what queueing it costs.
+void time_block_copies(Backend& backend, const Ceilings& c) {
+  constexpr std::int32_t kCopies = 64, kBlock = 16;
+  for (const KvType type : {KvType::f16, KvType::int8}) {
+    KvLayer layer = backend.allocate_kv({2 * kCopies, kBlock, 4, 128, type});
+    std::vector<BlockCopy> copies;
+    for (std::int32_t i = 0; i < kCopies; ++i) copies.push_back({i, kCopies + i});
+    report("copy_blocks " + std::string(to_string(type)) + " n=" + std::to_string(kCopies),
+           seconds_per_call(backend, [&] { backend.copy_blocks(layer, copies); }),
+           2.0 * kCopies * static_cast<double>(kv_row_bytes(type, 128)) * 2 * 4 * kBlock, 0, c);
+  }
+}
+
 /// A choice for each row; the traffic is that of reading the row once.
 void time_choices(Backend& backend, const Ceilings& c) {
   constexpr std::int32_t kVocabulary = 152064;
@@ -259,6 +272,7 @@ int run(int device) {
   }
   time_rows(*exact, c);
   time_keys(*exact, c);
+  time_block_copies(*exact, c);
   time_choices(*exact, c);
   return 0;
 }
