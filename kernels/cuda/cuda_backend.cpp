@@ -192,9 +192,9 @@ class CudaBackend final : public Backend {
     checks::choose(logits, choices, out);
     if (choices.empty()) return true;
     use_device();
-    static_cast<void>(chosen_.reserve(std::bit_ceil(out.size_bytes())));  // no recording holds its address
-    const auto n = static_cast<std::int32_t>(choices.size());
-    queue_choices(rows(logits), index_.put(choices), n, chosen_.as<std::int32_t>(), stream_.get());
+    chosen_.reserve(std::bit_ceil(out.size_bytes()));  // no recording holds these addresses
+    choice_work_.reserve(choice_work_bytes());
+    queue_choices(rows(logits), choices, index_.put(choices), choice_work_.data(), chosen_.as<std::int32_t>(), stream_.get());
     check(cudaMemcpyAsync(out.data(), chosen_.data(), out.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync");
     return true;
   }
@@ -323,7 +323,7 @@ class CudaBackend final : public Backend {
   StagedUpload weight_upload_;
   Products products_;
   DeviceMemory partials_;
-  DeviceMemory chosen_;
+  DeviceMemory chosen_, choice_work_;
   std::vector<float> inv_freq_;
   DeviceMemory device_inv_freq_;
   std::list<Recording> recordings_;

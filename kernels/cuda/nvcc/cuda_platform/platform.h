@@ -26,6 +26,7 @@ class SharedArray {
   T* data_;
 };
 
+/// In shared or in device memory.
 template <class T>
 __device__ T atomic_add(T& word, T value) {
   return atomicAdd(&word, value);

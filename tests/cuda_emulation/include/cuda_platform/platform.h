@@ -119,6 +119,12 @@ T atomic_add(const SharedWord<T>& word, T value) {
   return word.atomic_add(value);
 }
 
+/// In device memory: here no two blocks run at a time.
+template <class T>
+T atomic_add(T& word, T value) {
+  return std::exchange(word, word + value);
+}
+
 /// Hands out the block's dynamic shared memory, in words of four bytes.
 class SharedArena {
  public:
