@@ -318,7 +318,9 @@ std::optional<std::size_t> Model::memory_for_kv(double share, std::int64_t token
   const auto num_blocks = static_cast<std::int32_t>((tokens + block_size - 1) / block_size);
   allocate_kv(num_blocks, block_size, type);
   static_cast<void>(forward(MeasuredStep(1, tokens, tokens, block_size, num_blocks).input(block_size)));
-  static_cast<void>(forward(MeasuredStep(sequences, context_length(), 1, block_size, num_blocks).input(block_size)));
+  // Twice, since a backend may record what comes again, and the recording takes memory, too.
+  const MeasuredStep decode(sequences, context_length(), 1, block_size, num_blocks);
+  for (int i = 0; i < 2; ++i) static_cast<void>(forward(decode.input(block_size)));
   for (auto& layer : layers_) layer.kv = {};
   const auto memory = backend_->memory();
   const auto allowed = static_cast<std::size_t>(share * static_cast<double>(memory->total));

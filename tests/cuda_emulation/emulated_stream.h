@@ -25,6 +25,7 @@ struct EmulatedEvent {
 
 struct EmulatedGraph {
   std::vector<Work> work;
+  std::size_t device_bytes = 0;  ///< that it takes where it can be launched
 };
 
 /// Queues `kernel`, called once by every thread of the grid.

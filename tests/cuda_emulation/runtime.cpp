@@ -13,6 +13,8 @@ namespace fixpoint::cuda_emulation {
 namespace {
 
 constexpr std::align_val_t kAlignment{256};
+/// Of a launch or a copy in a graph. What a driver takes is its own affair; here it is enough to be noticed.
+constexpr std::size_t kGraphNodeBytes = std::size_t{32} << 10U;
 
 struct Device {
   int count = 1;
@@ -201,7 +203,10 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event) {
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* exec, cudaGraph_t graph, unsigned long long) {
-  *exec = new EmulatedGraph(*graph);
+  const std::size_t bytes = graph->work.size() * kGraphNodeBytes;
+  if (bytes > device().bytes - device().allocated) return cudaErrorMemoryAllocation;
+  *exec = new EmulatedGraph{graph->work, bytes};
+  device().allocated += bytes;
   return cudaSuccess;
 }
 
@@ -216,6 +221,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t exec) {
+  device().allocated -= exec->device_bytes;
   delete exec;
   return cudaSuccess;
 }

@@ -207,6 +207,16 @@ TEST(EmulationTest, AtomicsDoNotRaceWithEachOther) {
   EXPECT_EQ(out[69], 70.0F);
 }
 
+void count_threads(int* sum) { atomic_add(*sum, 1); }
+
+TEST(EmulationTest, AtomicsReachDeviceMemoryFromEveryBlock) {
+  int sum = 0;
+  const Stream stream;
+  launch({{3, 2}, 40, 0, stream.get(), "count_threads"}, count_threads, &sum);
+  stream.synchronize();
+  EXPECT_EQ(sum, 3 * 2 * 40);
+}
+
 TEST(EmulationTest, AGraphRepeatsWhatWasRecorded) {
   std::vector<int> out(8);
   const Stream stream;
