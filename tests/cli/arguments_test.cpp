@@ -57,7 +57,12 @@ TEST_F(ArgumentsTest, AValueThatAnOptionDoesNotTakeIsWrongUsageOfThatOption) {
                                {{"--system", "Be brief"}, "--system"}, {{"--chat-template", "foo"}, "--chat-template"},
                                {{"--kv-memory", "abc"}, "--kv-memory"}, {{"--kv-memory", "nan"}, "--kv-memory"},
                                {{"--kv-memory", "inf"}, "--kv-memory"}, {{"--kv-memory", "1e30"}, "--kv-memory"},
-                               {{"--device", "abacus"}, "--device"},   {{"--bogus"}, "--bogus"},
+                               {{"--device", "abacus"}, "--device"},   {{"--device", "cuda:"}, "--device"},
+                               {{"--device", "cuda:-1"}, "--device"},  {{"--device", "cuda:1x"}, "--device"},
+                               {{"--device", "cuda:99999999999"}, "--device"},
+                               {{"--gpu-memory-utilization", "0"}, "--gpu-memory-utilization"},
+                               {{"--gpu-memory-utilization", "1.1"}, "--gpu-memory-utilization"},
+                               {{"--gpu-products", "slow"}, "--gpu-products"}, {{"--bogus"}, "--bogus"},
                                {{"-n", "0"}, "--max-tokens"}};
   for (const Wrong& wrong : all) {
     Words words{"generate", "-m", model(), "-p", "x"};
@@ -104,6 +109,16 @@ TEST_F(ArgumentsTest, AKvBudgetBeyondTheMemoryThereIsIsRefusedWithBothFigures) {
   const Ran ran = run({"generate", "-m", path, "-p", "x", "--threads", "1", "--kv-memory", "4T"});
   EXPECT_EQ(ran.code, 1);
   EXPECT_THAT(ran.err, AllOf(HasSubstr("--kv-memory"), ::testing::ContainsRegex("[0-9]+ bytes, but only [0-9]+ are available")));
+}
+
+// Whatever this machine has: a program without CUDA, no device, or fewer than that.
+TEST_F(ArgumentsTest, ADeviceThatIsNotThereIsRefusedWithTheReasonAndAutoDoesWithoutOne) {
+  const Ran absent = with_model({"generate", "-p", "x", "-n", "1", "--device", "cuda:99"});
+  EXPECT_EQ(absent.code, 1);
+  EXPECT_THAT(absent.err, ::testing::ContainsRegex("--device cuda:99: ."));
+  EXPECT_EQ(absent.out, "");
+  const Ran any = with_model({"generate", "-p", "x", "-n", "1", "--device", "auto"});
+  EXPECT_EQ(any.code, 0) << any.err;
 }
 
 TEST_F(ArgumentsTest, BenchNamesTheOptionThatAsksForTooMuchOrTooLittle) {
