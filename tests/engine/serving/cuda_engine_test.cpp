@@ -1,23 +1,14 @@
-// The whole engine over the CUDA backend, on an emulated device.
-#include <gtest/gtest.h>
-
+// The whole engine over the CUDA backend, on an emulated device or on a real one.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
-#include <optional>
+#include <memory>
 #include <span>
-#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/detail/logit_scan.h"
-#include "engine/language_model.h"
-#include "engine/model.h"
-#include "kernels/cuda_backend.h"
-#include "tests/cuda_emulation/emulated_stream.h"
-#include "tests/engine/models/random_model.h"
-#include "tests/engine/models/temporary_directory.h"
-#include "tests/engine/serving/served.h"
+#include "tests/engine/serving/cuda_fixture.h"
 #include "tests/kernels/plain_choice.h"
 
 namespace fixpoint::engine {
@@ -31,23 +22,8 @@ struct Case {
   kernels::CudaProducts products;
 };
 
-class CudaEngineTest : public ::testing::TestWithParam<Case> {
+class CudaEngineTest : public CudaFixture, public ::testing::WithParamInterface<Case> {
  protected:
-  [[nodiscard]] static std::unique_ptr<LanguageModel> load(const LanguageModelOptions& options) {
-    auto model = LanguageModel::load(options);
-    if (!model) throw std::runtime_error(model.error().message());
-    return std::move(*model);
-  }
-
-  [[nodiscard]] LanguageModelOptions options(const test_models::RandomModelSpec& spec) const {
-    LanguageModelOptions options;
-    options.path = directory_.path() / "model.gguf";
-    test_models::write_random_model(options.path, spec);
-    options.cpu.num_threads = 1;
-    options.engine = {.kv_memory_bytes = std::size_t{1} << 20U, .kv_type = kernels::KvType::f32, .max_running = 4, .max_step_tokens = 24};
-    return options;
-  }
-
   static std::vector<std::vector<TokenId>> answers(LanguageModel& model) {
     std::vector<Collector> collectors(6);
     std::vector<RequestHandle> handles;
@@ -68,8 +44,6 @@ class CudaEngineTest : public ::testing::TestWithParam<Case> {
     }
     return tokens;
   }
-
-  test_models::TemporaryDirectory directory_;
 };
 
 TEST_P(CudaEngineTest, GivesTheProcessorsTokens) {
@@ -77,7 +51,7 @@ TEST_P(CudaEngineTest, GivesTheProcessorsTokens) {
   const auto expected = answers(*load(on));
   on.cuda = kernels::CudaOptions{.products = GetParam().products};
   const auto model = load(on);
-  EXPECT_TRUE(model->backend_name().starts_with("cuda emulated")) << model->backend_name();
+  EXPECT_TRUE(model->backend_name().starts_with("cuda ")) << model->backend_name();
   EXPECT_EQ(answers(*model), expected);
 }
 
@@ -87,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Models, CudaEngineTest,
                                            Case{"qwen3_exact", {.arch = Architecture::qwen3, .num_kv_heads = 1}, kernels::CudaProducts::exact}),
                          [](const auto& tested) { return tested.param.name; });
 
-using CudaRowsTest = CudaEngineTest;
+using CudaRowsTest = CudaFixture;
 
 TEST_F(CudaRowsTest, OnlyRowsThatTheDeviceDoesNotChooseForComeToTheHost) {
   const auto path = directory_.path() / "model.gguf";
@@ -133,93 +107,7 @@ TEST_F(CudaRowsTest, OnlyRowsThatTheDeviceDoesNotChooseForComeToTheHost) {
   EXPECT_EQ(forward(*on_host, some).logits.size(), 5 * width);
 }
 
-using CudaMemoryTest = CudaEngineTest;
-
-TEST_F(CudaMemoryTest, KeysAndValuesTakeWhatTheShareLeaves) {
-  constexpr std::size_t kMegabyte = std::size_t{1} << 20U;
-  LanguageModelOptions on = options({.arch = Architecture::llama, .num_layers = 1, .context = 2048});
-  on.cuda = kernels::CudaOptions{};
-  on.engine.kv_memory_bytes.reset();
-  on.engine.max_running = 24;
-  on.gpu_memory_share = 0.5;
-  cuda_emulation::set_device_bytes(20 * kMegabyte);
-  {
-    const auto model = load(on);
-    EXPECT_LE(cuda_emulation::allocated_bytes(), 10 * kMegabyte);
-    EXPECT_GE(cuda_emulation::allocated_bytes(), 9 * kMegabyte);
-    EXPECT_EQ(model->engine().generate(testing::greedy(testing::words(40, 1), 3))->samples[0].tokens.size(), 3U);
-    EXPECT_LE(cuda_emulation::allocated_bytes(), 10 * kMegabyte) << "serving needs no more than was measured";
-  }
-  on.gpu_memory_share = 0.05;
-  const auto too_little = LanguageModel::load(on);
-  ASSERT_FALSE(too_little);
-  EXPECT_NE(too_little.error().message().find("kv_memory"), std::string::npos) << too_little.error().message();
-  cuda_emulation::set_device_bytes(4096 * kMegabyte);
-}
-
-TEST_F(CudaMemoryTest, ABlockTakesTheBytesThatItIsCountedAs) {
-  auto file = ModelFile::open(options({.arch = Architecture::llama, .head_dim = 20}).path);
-  const auto model = Model::load(std::move(*file), kernels::make_cuda_backend());
-  for (const kernels::KvType type : kernels::kKvTypes) {
-    for (const std::int32_t block_size : {1, 16}) {
-      (*model)->allocate_kv(1, block_size, type);  // what was there is gone
-      const std::size_t one = cuda_emulation::allocated_bytes();
-      (*model)->allocate_kv(31, block_size, type);
-      EXPECT_EQ(cuda_emulation::allocated_bytes() - one, 30 * (*model)->kv_bytes_per_block(block_size, type)) << to_string(type);
-    }
-  }
-}
-
-/// Logits of the last `rows` of the tokens first.. + count - 1 of a sequence, in blocks of 16 from the last that it needs.
-std::vector<float> forward(Model& model, std::int32_t first, std::int32_t count, std::int32_t rows) {
-  const std::vector<TokenId> tokens = testing::words(count, 1);
-  const std::int32_t blocks = (first + count + 15) / 16;
-  const std::vector<std::int32_t> q_indptr{0, count}, block_indptr{0, blocks}, last_block_len{first + count - 16 * (blocks - 1)};
-  std::vector<std::int32_t> block_ids(static_cast<std::size_t>(blocks));
-  std::iota(block_ids.rbegin(), block_ids.rend(), 0);
-  std::vector<std::int32_t> positions(static_cast<std::size_t>(count)), wanted(static_cast<std::size_t>(rows));
-  std::iota(positions.begin(), positions.end(), first);
-  std::iota(wanted.begin(), wanted.end(), count - rows);
-  const auto logits = model.forward({tokens, {16, q_indptr, block_indptr, block_ids, last_block_len, positions}, wanted, {}}).logits;
-  return {logits.begin(), logits.end()};
-}
-
-TEST_F(CudaMemoryTest, AStepThatFoundNoMemoryCanBeRepeated) {
-  const auto path = options({.arch = Architecture::llama}).path;
-  const auto load_model = [&] {
-    auto file = ModelFile::open(path);
-    auto model = Model::load(std::move(*file), kernels::make_cuda_backend());
-    (*model)->allocate_kv(4, 16, kernels::KvType::f16);
-    return std::move(*model);
-  };
-  const auto roomy = load_model();
-  const auto tight = load_model();
-  struct Step {
-    std::int32_t first, count, rows;
-  };
-  // Each needs more than the one before: all of a step's memory, more logits, what recorded steps of single tokens have.
-  for (const Step step : {Step{0, 4, 1}, Step{0, 4, 4}, Step{4, 1, 1}}) {
-    const std::vector<float> expected = forward(*roomy, step.first, step.count, step.rows);
-    const std::size_t before = cuda_emulation::allocated_bytes();
-    std::optional<std::vector<float>> actual;
-    int failed = 0;
-    for (std::size_t room = 0; room < std::size_t{1} << 20U && !actual; room += 1024) {
-      cuda_emulation::set_device_bytes(before + room);
-      try {
-        actual = forward(*tight, step.first, step.count, step.rows);
-      } catch (const std::exception& e) {
-        ++failed;
-        EXPECT_NE(std::string(e.what()).find("cudaErrorMemoryAllocation"), std::string::npos) << e.what();
-      }
-    }
-    cuda_emulation::set_device_bytes(std::size_t{4} << 30U);
-    ASSERT_TRUE(actual);
-    EXPECT_EQ(*actual, expected);
-    EXPECT_GE(failed, step.first == 0 && step.rows == 1 ? 8 : 1);
-  }
-}
-
-using CudaPrefillTest = CudaEngineTest;
+using CudaPrefillTest = CudaFixture;
 
 // A prompt long enough for the tensor cores, which round queries and weights to F16.
 TEST_F(CudaPrefillTest, FastestModeGivesNearlyTheProcessorsLogits) {
