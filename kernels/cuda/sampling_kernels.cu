@@ -51,7 +51,8 @@ struct Row {
   __device__ Mass weight(float logit) const { return token_weight(logit, largest, inverse_temperature); }
 };
 
-/// What the filters have left of a row: the ids whose key is above `key` and, in order of ids, the first `ties` that have it.
+/// What the filters have left of a row: the ids whose key is above `key` and, in order of ids, the first `ties` that
+/// have it.
 struct Cut {
   std::uint32_t key;
   int ties;
@@ -94,7 +95,10 @@ struct Shared {
   SharedArray<Mass> found;     // [2]
 
   __device__ explicit Shared(SharedArena& arena)
-      : bins(arena.take<Mass>(kBins)), of_warps(arena.take<Mass>(kWarps)), ties(arena.take<Mass>(kWarps)), found(arena.take<Mass>(2)) {}
+      : bins(arena.take<Mass>(kBins)),
+        of_warps(arena.take<Mass>(kWarps)),
+        ties(arena.take<Mass>(kWarps)),
+        found(arena.take<Mass>(2)) {}
   static constexpr std::size_t kBytes = (kBins + 2 * kWarps + 2) * sizeof(Mass);
 };
 
@@ -134,12 +138,15 @@ inline __device__ Range part_of_row(int size, int part, int parts) {
   return {part * ids, smaller((part + 1) * ids, size)};
 }
 
-inline __device__ const float* logits_of(const Rows& logits, const RowChoice& choice) { return logits.data + choice.row * logits.stride; }
+inline __device__ const float* logits_of(const Rows& logits, const RowChoice& choice) {
+  return logits.data + choice.row * logits.stride;
+}
 inline __device__ Row row_of(const Rows& logits, const RowChoice& choice, const State& state) {
   return {logits_of(logits, choice), choice.vocab_size, state.largest, choice.inverse_temperature};
 }
 
-/// Larger logits, and of equal ones lower ids, have larger places; a logit that is no number or infinite has the largest.
+/// Larger logits, and of equal ones lower ids, have larger places; a logit that is no number or infinite has the
+/// largest.
 inline __device__ Mass place_of(float logit, int id) {
   return logit < kInfinity ? static_cast<Mass>(order_key(logit)) << 32 | ~static_cast<std::uint32_t>(id) : kNotFinite;
 }
@@ -159,9 +166,11 @@ __global__ void __launch_bounds__(kThreads) largest_kernel(Rows logits, const Ro
 }
 
 /// A warp a row: its token where it is greedy or not finite, else what the passes begin with.
-__global__ void __launch_bounds__(kWarpSize) start_kernel(Rows logits, const RowChoice* choices, int parts, Work work, std::int32_t* out) {
+__global__ void __launch_bounds__(kWarpSize)
+start_kernel(Rows logits, const RowChoice* choices, int parts, Work work, std::int32_t* out) {
   const RowChoice choice = choices[blockIdx.x];
-  const Mass best = over_warp(lane() < parts ? work.largest[static_cast<int>(blockIdx.x) * parts + lane()] : Mass{0}, Larger{});
+  const Mass* largest = work.largest + static_cast<int>(blockIdx.x) * parts;
+  const Mass best = over_warp(lane() < parts ? largest[lane()] : Mass{0}, Larger{});
   if (lane() != 0) return;
   const bool finite = best != kNotFinite && best >> 32 != order_key(-kInfinity);
   const int chosen = finite ? static_cast<int>(~static_cast<std::uint32_t>(best)) : -1;
@@ -175,16 +184,17 @@ __global__ void __launch_bounds__(kWarpSize) start_kernel(Rows logits, const Row
   out[blockIdx.x] = chosen;
 }
 
-// top_k and top_p cut to the fewest of the largest logits that are left whose number, or whose weights, reach a target. Radix
-// selection: the key of the last of them is found digit by digit, for each of which all blocks count and then one of each row narrows.
+// top_k and top_p cut to the fewest of the largest logits that are left whose number, or whose weights, reach a target.
+// Radix selection: the key of the last of them is found digit by digit, for each of which all blocks count and then one
+// of each row narrows.
 
 template <bool by_weight>
 constexpr bool filters(const RowChoice& choice) {
   return by_weight ? choice.top_p < 1.0F : choice.top_k > 0 && choice.top_k < choice.vocab_size;
 }
 
-/// Whether the row takes part in the pass over the digit at `shift`: where all that is left is less than the target, the first
-/// pass found no digit.
+/// Whether the row takes part in the pass over the digit at `shift`: where all that is left is less than the target, the
+/// first pass found no digit.
 template <bool by_weight>
 __device__ bool takes_part(const RowChoice& choice, const State& state, int shift) {
   return state.drawn && filters<by_weight>(choice) && (shift == kFirstShift || state.known != 0);
@@ -213,7 +223,9 @@ __global__ void __launch_bounds__(kThreads) count_kernel(Rows logits, const RowC
     const std::uint32_t key = order_key(logit);
     if (key > cut.key || (key == cut.key && cut.ties == kAllTies)) add(key, logit, 1);
   }
-  if (blockIdx.y == 0 && thread() == 0 && cut.ties != kAllTies) add(cut.key, logit_of(cut.key), static_cast<Mass>(cut.ties));
+  if (blockIdx.y == 0 && thread() == 0 && cut.ties != kAllTies) {
+    add(cut.key, logit_of(cut.key), static_cast<Mass>(cut.ties));
+  }
   __syncthreads();
   for (int bin = thread(); bin < kBins; bin += kThreads) {
     const Mass sum = shared.bins[bin];
@@ -221,8 +233,8 @@ __global__ void __launch_bounds__(kThreads) count_kernel(Rows logits, const RowC
   }
 }
 
-/// The first bin, from the last one down, with which `above` and the bins' sum reaches the target; `above` becomes the sum before
-/// it. -1 where no bin does.
+/// The first bin, from the last one down, with which `above` and the bins' sum reaches the target; `above` becomes the
+/// sum before it. -1 where no bin does.
 __device__ int find_bin(Mass target, Mass& above, const Shared& shared) {
   Mass sum = 0;
   for (int i = lane(); i < kBinsPerWarp; i += kWarpSize) sum += shared.bins[warp() * kBinsPerWarp + i];
@@ -335,9 +347,10 @@ struct Walk {
   }
 };
 
-/// A block a row: the first id with which the sum of the kept weights exceeds the draw. The part that has it, the piece of the part,
-/// and then pieces of the piece, until it is one id.
-__global__ void __launch_bounds__(kThreads) draw_kernel(Rows logits, const RowChoice* choices, int parts, Work work, std::int32_t* out) {
+/// A block a row: the first id with which the sum of the kept weights exceeds the draw. The part that has it, the piece of
+/// the part, and then pieces of the piece, until it is one id.
+__global__ void __launch_bounds__(kThreads)
+draw_kernel(Rows logits, const RowChoice* choices, int parts, Work work, std::int32_t* out) {
   const RowChoice choice = choices[blockIdx.x];
   const State state = work.states[blockIdx.x];
   if (!state.drawn) return;
@@ -370,35 +383,35 @@ __global__ void __launch_bounds__(kThreads) draw_kernel(Rows logits, const RowCh
 template <bool by_weight>
 void queue_filter(Rows logits, const RowChoice* choices, dim3 grid, const Work& work, cudaStream_t stream) {
   for (int shift = kFirstShift;; shift = std::max(0, shift - kDigitBits)) {
-    launch({grid, kThreads, Shared::kBytes, stream, "choose: count"}, count_kernel<by_weight>, logits, choices, shift, work);
-    launch({grid.x, kThreads, Shared::kBytes, stream, "choose: narrow"}, narrow_kernel<by_weight>, logits, choices, shift, work);
+    launch({grid, kThreads, Shared::kBytes, stream, "count_logits"}, count_kernel<by_weight>, logits, choices, shift, work);
+    launch({grid.x, kThreads, Shared::kBytes, stream, "narrow"}, narrow_kernel<by_weight>, logits, choices, shift, work);
     if (shift == 0) return;
   }
 }
 
 /// At most kMaxRows of them.
-void queue_rows(Rows logits, std::span<const RowChoice> choices, const RowChoice* on_device, const Work& work, std::int32_t* out,
-                cudaStream_t stream) {
+void queue_rows(Rows logits, std::span<const RowChoice> choices, const RowChoice* on_device, const Work& work,
+                std::int32_t* out, cudaStream_t stream) {
   const auto any = [&](auto wanted) { return std::ranges::any_of(choices, wanted); };
   const auto n = static_cast<int>(choices.size());
   const int longest = std::ranges::max(choices, {}, &RowChoice::vocab_size).vocab_size;
   const int parts = std::clamp(std::min(kEnoughBlocks / n, (longest + kPartIds - 1) / kPartIds), 1, kMaxParts);
   const dim3 grid(static_cast<unsigned>(n), static_cast<unsigned>(parts));
-  launch({grid, kThreads, Shared::kBytes, stream, "choose: largest"}, largest_kernel, logits, on_device, work);
-  launch({grid.x, kWarpSize, 0, stream, "choose: start"}, start_kernel, logits, on_device, parts, work, out);
+  launch({grid, kThreads, Shared::kBytes, stream, "largest_logit"}, largest_kernel, logits, on_device, work);
+  launch({grid.x, kWarpSize, 0, stream, "start_choice"}, start_kernel, logits, on_device, parts, work, out);
   if (!any([](const RowChoice& c) { return c.inverse_temperature > 0.0F; })) return;
   if (any(filters<false>)) queue_filter<false>(logits, on_device, grid, work, stream);
   if (any(filters<true>)) queue_filter<true>(logits, on_device, grid, work, stream);
-  launch({grid, kThreads, 0, stream, "choose: weigh"}, weigh_kernel, logits, on_device, work);
-  launch({grid.x, kThreads, Shared::kBytes, stream, "choose: draw"}, draw_kernel, logits, on_device, parts, work, out);
+  launch({grid, kThreads, 0, stream, "weigh"}, weigh_kernel, logits, on_device, work);
+  launch({grid.x, kThreads, Shared::kBytes, stream, "draw"}, draw_kernel, logits, on_device, parts, work, out);
 }
 
 }  // namespace
 
 std::size_t choice_work_bytes() { return kBinsBytes + kLargestBytes + kPiecesBytes + kStatesBytes; }
 
-void queue_choices(Rows logits, std::span<const RowChoice> choices, const RowChoice* on_device, std::byte* work, std::int32_t* out,
-                   cudaStream_t stream) {
+void queue_choices(Rows logits, std::span<const RowChoice> choices, const RowChoice* on_device, std::byte* work,
+                   std::int32_t* out, cudaStream_t stream) {
   const Work places{reinterpret_cast<Mass*>(work), reinterpret_cast<Mass*>(work + kBinsBytes),
                     reinterpret_cast<Part*>(work + kBinsBytes + kLargestBytes),
                     reinterpret_cast<State*>(work + kBinsBytes + kLargestBytes + kPiecesBytes)};

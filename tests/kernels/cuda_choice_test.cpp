@@ -90,7 +90,9 @@ TEST_F(CudaChoiceTest, RowsThatBlocksShareGiveWhatThePlainWalkChooses) {
   constexpr std::int32_t kRows = 5;
   Random random(7);
   Floats rows = random.normal(kRows * kVocabulary, 3.0F);
-  const auto logit = [&](std::int32_t row, std::int32_t id) -> float& { return rows[static_cast<std::size_t>(row * kVocabulary + id)]; };
+  const auto logit = [&](std::int32_t row, std::int32_t id) -> float& {
+    return rows[static_cast<std::size_t>(row * kVocabulary + id)];
+  };
   for (std::int32_t id = 0; id < kVocabulary; ++id) {
     // Spread, many equals, all equal, next to nothing before the last part, and one that is no number at the end.
     logit(1, id) = std::round(logit(1, id));
@@ -103,15 +105,16 @@ TEST_F(CudaChoiceTest, RowsThatBlocksShareGiveWhatThePlainWalkChooses) {
     for (int i = 0; i < 5; ++i) choices.push_back(random_choice(random, row, kVocabulary));
   }
   for (const std::int32_t top_k : {1, 3092, 3093, 9000}) {  // of equals the last that is kept
-    choices.push_back({.row = 2, .vocab_size = kVocabulary, .inverse_temperature = 1.0F, .top_k = top_k, .u = 1.0 - 0x1p-53});
+    choices.push_back(
+        {.row = 2, .vocab_size = kVocabulary, .inverse_temperature = 1.0F, .top_k = top_k, .u = 1.0 - 0x1p-53});
   }
   choices.push_back({.row = 0, .vocab_size = 5, .inverse_temperature = 1.0F, .u = 0.99});
   const std::vector<std::int32_t> actual = choose(rows, kVocabulary, choices);
   for (std::size_t i = 0; i < choices.size(); ++i) {
     const RowChoice& c = choices[i];
     EXPECT_EQ(actual[i], expected_choice(rows, kVocabulary, c))
-        << "choice " << i << ", row " << c.row << ", 1/T " << c.inverse_temperature << ", depth " << c.depth << ", top_k " << c.top_k
-        << ", top_p " << c.top_p << ", u " << c.u;
+        << "choice " << i << ", row " << c.row << ", 1/T " << c.inverse_temperature << ", depth " << c.depth
+        << ", top_k " << c.top_k << ", top_p " << c.top_p << ", u " << c.u;
   }
 }
 
