@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
@@ -55,12 +57,11 @@ void read_limits(JsonReader& reader, Limits& limits) {
   if (object == nullptr) return;
   if (!object->is_object()) return reader.fail("limits", "must be an object");
   JsonReader inner(*object);
-  constexpr std::int64_t kMost = 1'000'000'000;
   std::optional<std::int64_t> sandbox;
-  inner.integer("sessions", limits.sessions, 0, kMost);
-  inner.integer("connections", limits.connections, 0, kMost);
-  inner.integer("tokens_per_minute", limits.tokens_per_minute, 1, kMost);
-  inner.integer("sandbox_seconds_per_minute", sandbox, 1, kMost);
+  inner.integer("sessions", limits.sessions, 0, kMostOfALimit);
+  inner.integer("connections", limits.connections, 0, kMostOfALimit);
+  inner.integer("tokens_per_minute", limits.tokens_per_minute, 1, kMostOfALimit);
+  inner.integer("sandbox_seconds_per_minute", sandbox, 1, kMostOfALimit);
   if (sandbox) limits.sandbox_per_minute = std::chrono::seconds(*sandbox);
   if (inner.failed()) reader.fail("limits", inner.error().message);
 }
@@ -115,7 +116,7 @@ tl::expected<TokenSet, std::string> TokenSet::parse(std::string_view text) {
 
 tl::expected<TokenSet, std::string> TokenSet::read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) return tl::unexpected("cannot read '" + file.string() + "'");
+  if (!in) return tl::unexpected("cannot read '" + file.string() + "': " + std::strerror(errno));
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   auto tokens = parse(text);
   if (!tokens) return tl::unexpected(file.string() + ": " + tokens.error());
@@ -157,11 +158,12 @@ std::string hash_secret(std::string_view secret) {
 }
 
 tl::expected<void, std::string> write_tokens(const std::filesystem::path& file, const TokenSet& tokens) {
+  const std::string text = tokens.to_json();
+  if (const auto again = TokenSet::parse(text); !again) return tl::unexpected(again.error());
   const std::string fresh = file.string() + ".new";
   ::unlink(fresh.c_str());
   const int fd = ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-  if (fd < 0) return tl::unexpected("cannot write '" + fresh + "'");
-  const std::string text = tokens.to_json();
+  if (fd < 0) return tl::unexpected("cannot write '" + fresh + "': " + std::strerror(errno));
   const bool written = ::write(fd, text.data(), text.size()) == static_cast<ssize_t>(text.size()) && ::fsync(fd) == 0;
   ::close(fd);
   std::error_code error;

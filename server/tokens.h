@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -19,6 +20,9 @@ struct TokenEntry {
   Principal principal;
   bool operator==(const TokenEntry&) const = default;
 };
+
+/// The most that a limit may be.
+constexpr std::int64_t kMostOfALimit = 1'000'000'000;
 
 /// Who may enter. A plain value; a reload makes another.
 class TokenSet {
@@ -42,7 +46,7 @@ class TokenSet {
 [[nodiscard]] std::string new_secret();
 [[nodiscard]] std::string hash_secret(std::string_view secret);
 
-/// Replaces the file at once, readable by its owner alone.
+/// Replaces the file at once, readable by its owner alone. Refuses a set that could not be read again.
 [[nodiscard]] tl::expected<void, std::string> write_tokens(const std::filesystem::path& file, const TokenSet& tokens);
 
 /// The secret in "Bearer fxp_…"; nothing where the header is something else.

@@ -68,6 +68,18 @@ TEST(TokensTest, TheFileIsReadableByItsOwnerAlone) {
   EXPECT_FALSE(TokenSet::read(file).has_value());
 }
 
+TEST(TokensTest, WhatCouldNotBeReadAgainIsNotWritten) {
+  const auto file = std::filesystem::temp_directory_path() / ("fixpoint-tokens-" + std::to_string(::getpid()));
+  TokenEntry entry = entry_of("a", new_secret());
+  entry.principal.limits.sessions = -1;
+  TokenSet tokens;
+  ASSERT_TRUE(tokens.add(std::move(entry)).has_value());
+  const auto written = write_tokens(file, tokens);
+  ASSERT_FALSE(written.has_value());
+  EXPECT_NE(written.error().find("sessions"), std::string::npos) << written.error();
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
 TEST(TokensTest, BearersAreTakenOutOfTheHeader) {
   EXPECT_EQ(bearer("Bearer x"), "x");
   EXPECT_EQ(bearer("bEARER fxp_1"), "fxp_1");
