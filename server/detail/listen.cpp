@@ -3,6 +3,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <charconv>
+#include <optional>
+
 namespace fixpoint::server::detail {
 namespace {
 
@@ -34,6 +37,14 @@ tl::expected<Listening, std::string> bind_local(asio::io_context& io, const std:
   return Listening(std::move(acceptor), "unix:" + path, path, true);
 }
 
+/// Decimal digits, nothing else; the resolver would take 65536 for 0.
+std::optional<std::uint16_t> port_number(std::string_view text) {
+  std::uint16_t port = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data(), end, port);
+  return parsed.ec == std::errc() && parsed.ptr == end ? std::optional(port) : std::nullopt;
+}
+
 }  // namespace
 
 Listening::Listening(std::variant<TcpAcceptor, LocalAcceptor> bound, std::string name, std::string socket_file, bool local)
@@ -54,9 +65,11 @@ tl::expected<Listening, std::string> bind(asio::io_context& io, const std::strin
   if (colon == std::string::npos) return tl::unexpected("--listen: '" + address + "' is none of HOST:PORT, [ADDRESS]:PORT and unix:PATH");
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  const auto port = port_number(std::string_view(address).substr(colon + 1));
+  if (!port) return tl::unexpected("--listen: '" + address + "': a port is a number from 0 to 65535");
   error_code error;
   tcp::resolver resolver(io);
-  const auto found = resolver.resolve(host, address.substr(colon + 1), tcp::resolver::passive | tcp::resolver::numeric_service, error);
+  const auto found = resolver.resolve(host, std::to_string(*port), tcp::resolver::passive | tcp::resolver::numeric_service, error);
   if (error || found.empty()) return tl::unexpected(refusal(address, error));
   const tcp::endpoint endpoint = *found.begin();
   TcpAcceptor acceptor(io);

@@ -115,7 +115,8 @@ TEST(ListenTest, WhatOtherMachinesReachNeedsTokens) {
   const auto started = Server::start({.listen = {"0.0.0.0:0"}}, service.services);
   ASSERT_FALSE(started.has_value());
   EXPECT_NE(started.error().find("--tokens"), std::string::npos);
-  for (const std::string& address : {std::string("nonsense"), std::string("127.0.0.1:port"), std::string("unix:"), "unix:/" + std::string(200, 'x')}) {
+  for (const std::string& address : {std::string("nonsense"), std::string("127.0.0.1:port"), std::string("127.0.0.1:"), std::string("127.0.0.1:65536"),
+                                     std::string("127.0.0.1:-1"), std::string("unix:"), "unix:/" + std::string(200, 'x')}) {
     EXPECT_FALSE(Server::start({.listen = {address}}, service.services).has_value()) << address;
   }
 }
