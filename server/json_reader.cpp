@@ -17,6 +17,8 @@ tl::expected<json, ApiError> parse_body(std::string_view body) {
     return value;
   } catch (const json::parse_error& error) {
     return tl::unexpected(ApiError{.message = "the body is no JSON: fault at byte " + std::to_string(error.byte)});
+  } catch (const json::out_of_range&) {
+    return tl::unexpected(ApiError{.message = "the body is no JSON: a number out of range"});
   }
 }
 

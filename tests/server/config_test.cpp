@@ -17,6 +17,7 @@ TEST(ConfigTest, WhatIsNoConfigurationIsRefusedByName) {
     EXPECT_FALSE(parse_config(text).has_value()) << text;
   }
   EXPECT_NE(parse_config(R"({"listen": {}})").error().find("listen"), std::string::npos);
+  EXPECT_NE(parse_config(R"({"rounds": 1e999})").error().find("out of range"), std::string::npos);
 }
 
 }  // namespace
