@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "agent/detail/json_fields.h"
+#include "agent/detail/json_text.h"
 #include "agent/event.h"
 
 namespace fixpoint::agent {
@@ -53,20 +54,20 @@ std::string to_json(const Stamped& stamped) {
 }
 
 tl::expected<Event, std::string> parse_event(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return tl::unexpected(std::string("not JSON"));
-  return event_of(json);
+  const auto json = detail::parse_json(text);
+  if (!json) return tl::unexpected(json.error());
+  return event_of(*json);
 }
 
 tl::expected<Stamped, std::string> parse_stamped(std::string_view text) {
-  const Json json = Json::parse(text, nullptr, false);
-  if (json.is_discarded()) return tl::unexpected(std::string("not JSON"));
-  tl::expected<Event, std::string> event = event_of(json);
+  const auto json = detail::parse_json(text);
+  if (!json) return tl::unexpected(json.error());
+  tl::expected<Event, std::string> event = event_of(*json);
   if (!event) return tl::unexpected(event.error());
   Stamped stamped{.event = *std::move(event)};
   std::string error;
   std::int64_t at = 0;
-  detail::FieldReader reader{json, &error};
+  detail::FieldReader reader{*json, &error};
   reader("session", stamped.session);
   reader("seq", stamped.seq);
   reader("at_ms", at);

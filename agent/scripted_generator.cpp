@@ -5,6 +5,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "agent/detail/json_text.h"
 #include "agent/detail/names.h"
 #include "agent/detail/utf8.h"
 
@@ -89,7 +90,9 @@ std::unique_ptr<Generator> make_scripted_generator(std::vector<ScriptedAnswer> a
 }
 
 tl::expected<std::vector<ScriptedAnswer>, std::string> parse_script(std::string_view text) {
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  const auto parsed = detail::parse_json(text);
+  if (!parsed) return tl::unexpected(parsed.error());
+  const nlohmann::json& json = *parsed;
   if (!json.is_array()) return tl::unexpected(std::string("not a JSON list"));
   std::vector<ScriptedAnswer> answers;
   for (std::size_t i = 0; i < json.size(); ++i) {

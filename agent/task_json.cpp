@@ -1,3 +1,4 @@
+#include "agent/detail/json_text.h"
 #include "agent/detail/names.h"
 #include "agent/detail/task_json.h"
 #include "agent/detail/utf8.h"
@@ -150,16 +151,13 @@ tl::expected<Task, TaskError> task_from_json(const Json& json) {
 tl::expected<Task, TaskError> parse_task_json(std::string_view text) {
   constexpr int kMaxDepth = 16;  // a task has four levels; deeper nesting is refused before it costs memory
   bool too_deep = false;
-  const Json json = Json::parse(
-      text,
-      [&too_deep](int depth, Json::parse_event_t, Json&) {
-        too_deep = too_deep || depth > kMaxDepth;
-        return depth <= kMaxDepth;
-      },
-      false);
+  const auto json = detail::parse_json(text, [&too_deep](int depth, Json::parse_event_t, Json&) {
+    too_deep = too_deep || depth > kMaxDepth;
+    return depth <= kMaxDepth;
+  });
   if (too_deep) return tl::unexpected(TaskError{"", "nested deeper than " + std::to_string(kMaxDepth) + " levels"});
-  if (json.is_discarded()) return tl::unexpected(TaskError{"", "not valid JSON"});
-  auto task = detail::task_from_json(json);
+  if (!json) return tl::unexpected(TaskError{"", json.error()});
+  auto task = detail::task_from_json(*json);
   if (!task) return task;
   // Examples in the statement are tests too, unless tests say so already.
   if (task->visible.empty() && task->language == "python") task->visible = find_doctests(task->statement);

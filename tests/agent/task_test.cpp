@@ -111,7 +111,8 @@ TEST(TaskJsonTest, AllFormsComeBackAsTheyWere) {
 
 TEST(TaskJsonTest, MistakesNameTheField) {
   const auto message = [](std::string_view text) { return parse_task_json(text).error().message(); };
-  EXPECT_EQ(message("{"), "not valid JSON");
+  EXPECT_EQ(message("{"), "not valid JSON: fault at byte 2");
+  EXPECT_EQ(message(R"j({"statement":1e999})j"), "not valid JSON: a number out of range");
   EXPECT_EQ(message("[]"), "not a JSON object");
   EXPECT_EQ(message("{}"), "statement: missing");
   EXPECT_EQ(message(R"j({"statement":"S","test":[]})j"), "test: unknown field");
