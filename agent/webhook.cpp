@@ -24,6 +24,11 @@ std::string webhook_signature(std::string_view secret, std::string_view timestam
   return value.append(detail::hmac_sha256_hex(secret, message));
 }
 
+std::optional<std::string> refused_webhook(std::string_view url) {
+  const auto parsed = detail::parse_url(url);
+  return parsed ? std::nullopt : std::optional(parsed.error());
+}
+
 Webhook::Webhook(Journal& journal, WebhookOptions options) : journal_(&journal), options_(std::move(options)) {
   journal_->enable_deliveries(true);
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });

@@ -3,7 +3,9 @@
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <thread>
 
 #include "agent/journal.h"
@@ -18,6 +20,9 @@ struct WebhookOptions {
   std::chrono::milliseconds first_backoff{1'000};  ///< doubled after each failure, at most ten minutes
   std::chrono::milliseconds timeout{10'000};
 };
+
+/// Why nothing can be posted to `url`; nothing where it can.
+[[nodiscard]] std::optional<std::string> refused_webhook(std::string_view url);
 
 /// Tells people of hand-overs: takes the messages that hand-overs leave in the journal and posts each as JSON until the
 /// other side says 2xx, at least once each. Has a thread of its own; no loop ever waits for it, and what is not delivered

@@ -38,13 +38,28 @@ tl::expected<std::string, std::string> secret(const std::string& file, std::init
   return std::string();
 }
 
-std::filesystem::path journal_path(const std::string& named) {
+tl::expected<std::filesystem::path, std::string> journal_path(const std::string& named) {
   if (!named.empty()) return named;
   if (const std::string path = environment("FIXPOINT_JOURNAL"); !path.empty()) return path;
-  const std::string state = environment("XDG_STATE_HOME");
-  const std::filesystem::path base =
-      state.empty() ? std::filesystem::path(environment("HOME")) / ".local" / "state" : std::filesystem::path(state);
+  const std::string state = environment("XDG_STATE_HOME"), home = environment("HOME");
+  if (state.empty() && home.empty()) return tl::unexpected(std::string("there is no place for the journal: HOME is not set, and --journal names no file"));
+  const std::filesystem::path base = state.empty() ? std::filesystem::path(home) / ".local" / "state" : std::filesystem::path(state);
   return base / "fixpoint" / "journal.db";
+}
+
+/// Opens the journal, or makes it. Who only wants to read what was recorded gets no new one for a name that was mistyped.
+tl::expected<std::unique_ptr<agent::Journal>, std::string> open_journal(const std::filesystem::path& path, const WorkerOptions& options, bool only_read) {
+  if (only_read && !options.journal.empty() && !std::filesystem::exists(path)) return tl::unexpected("--journal: there is no file '" + options.journal + "'");
+  std::error_code error;
+  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), error);
+  if (error) return tl::unexpected("cannot make the journal's folder '" + path.parent_path().string() + "': " + error.message());
+  auto journal = agent::Journal::open(path, {.sync_every_commit = options.journal_sync});
+  if (!journal) return tl::unexpected("cannot open the journal: " + journal.error().detail);
+  return *std::move(journal);
+}
+
+CLI::Validator webhook_address() {
+  return {[](std::string& text) { return agent::refused_webhook(text).value_or(""); }, "URL"};
 }
 
 bool is_address(const std::string& model) { return model.starts_with("http://") || model.starts_with("https://"); }
@@ -61,14 +76,14 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("--explainer-key-file", explainer_key_file, "file with the explainer's key, where it is another");
   app.add_option("--ca-file", ca_file, "further certificate authority for https");
   add_webhook_options(app);
-  app.add_option("--threads", threads, "CPU threads of the engine (0: all)");
+  app.add_option("--threads", threads, "CPU threads of the engine (0: all)")->check(CLI::Range(0, 1024));
   app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
   app.add_option("--kv-type", kv_type, "type of its keys and values")->check(kv_type_name())->capture_default_str();
   add_weight_cache_option(app, weight_cache);
 }
 
 void WorkerOptions::add_webhook_options(CLI::App& app) {
-  app.add_option("--webhook", webhook, "address that is told of hand-overs");
+  app.add_option("--webhook", webhook, "address that is told of hand-overs")->check(webhook_address());
   app.add_option("--webhook-secret-file", webhook_secret_file, "file with the key that signs them (else FIXPOINT_WEBHOOK_SECRET)");
 }
 
@@ -142,13 +157,12 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
 
 tl::expected<std::unique_ptr<Workers>, std::string> Workers::start(const WorkerOptions& options, Needs needs) {
   std::unique_ptr<Workers> workers(new Workers());
-  const std::filesystem::path path = journal_path(options.journal);
-  std::error_code ignored;
-  if (path.has_parent_path()) std::filesystem::create_directories(path.parent_path(), ignored);
-  auto journal = agent::Journal::open(path, {.sync_every_commit = options.journal_sync});
-  if (!journal) return tl::unexpected(journal.error().detail);
+  const auto path = journal_path(options.journal);
+  if (!path) return tl::unexpected(path.error());
+  auto journal = open_journal(*path, options, needs == Needs::journal);
+  if (!journal) return tl::unexpected(journal.error());
   workers->journal_ = *std::move(journal);
-  workers->journal_file_ = path;
+  workers->journal_file_ = *path;
   if (needs == Needs::journal) return workers;
 
   auto started = sandbox::Sandbox::start();

@@ -50,7 +50,7 @@ struct WorkerOptions {
 class Workers {
  public:
   enum class Needs : std::uint8_t { journal, checker, everything };
-  /// Error: a message for a person. `allow_weak`: also on a host without namespaces.
+  /// Error: a message for a person. A journal that --journal names is made, unless the journal alone is needed.
   [[nodiscard]] static tl::expected<std::unique_ptr<Workers>, std::string> start(const WorkerOptions& options, Needs needs);
 
   [[nodiscard]] agent::Services services();

@@ -1,6 +1,7 @@
 #include "cli/checks.h"
 
 #include <charconv>
+#include <iomanip>
 #include <optional>
 #include <sstream>
 
@@ -8,6 +9,9 @@
 
 namespace fixpoint::cli {
 namespace {
+
+/// Thirty years: more than anybody waits for, and its nanoseconds fit into 64 bits.
+constexpr double kMostSeconds = 1e9;
 
 /// The whole text as a number; nothing for anything else.
 template <class Number>
@@ -20,7 +24,7 @@ std::optional<Number> parsed(const std::string& text) {
 
 std::string shown(double number) {
   std::ostringstream out;
-  out << number;
+  out << std::setprecision(12) << number;
   return out.str();
 }
 
@@ -42,6 +46,21 @@ CLI::Validator number_between(double low, double high) {
 
 CLI::Validator number_above(double low, double high) {
   return number_check("(" + shown(low) + ", " + shown(high) + "]", [=](double value) { return value > low && value <= high; });
+}
+
+CLI::Validator positive_seconds() { return number_above(0, kMostSeconds).description("SECONDS"); }
+
+CLI::Validator seconds_or_zero() { return number_between(0, kMostSeconds).description("SECONDS"); }
+
+CLI::Validator positive_count() {
+  constexpr std::int64_t kMost = 1'000'000'000;
+  return {[](std::string& text) {
+            const auto value = parsed<std::int64_t>(text);
+            if (!value || *value < 1 || *value > kMost) return "'" + text + "' is no whole number from 1 to " + std::to_string(kMost);
+            text = std::to_string(*value);  // CLI11 would read leading zeros as octal
+            return std::string();
+          },
+          "COUNT"};
 }
 
 CLI::Validator seed_number() {

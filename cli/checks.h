@@ -13,6 +13,12 @@ namespace fixpoint::cli {
 [[nodiscard]] CLI::Validator number_between(double low, double high);
 /// A number in (low, high].
 [[nodiscard]] CLI::Validator number_above(double low, double high);
+/// Seconds in (0, 10^9]: any clock can add them to its time.
+[[nodiscard]] CLI::Validator positive_seconds();
+/// The same, or 0.
+[[nodiscard]] CLI::Validator seconds_or_zero();
+/// A whole number from 1 to 10^9.
+[[nodiscard]] CLI::Validator positive_count();
 /// A whole number from 0 to 2^64 - 1, in decimal digits.
 [[nodiscard]] CLI::Validator seed_number();
 /// A whole number in [low, high], or 0.

@@ -4,6 +4,7 @@
 
 #include "agent/handover.h"
 #include "cli/agent_workers.h"
+#include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/solve_view.h"
 #include "cli/terminal.h"
@@ -27,6 +28,11 @@ struct EscalationsOptions {
   double seconds = 300;
   bool json = false;
 };
+
+/// An answer without words would use up the escalation and tell nobody anything.
+CLI::Validator some_words() {
+  return {[](std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos ? std::string("is empty") : std::string(); }, ""};
+}
 
 std::string person(const EscalationsOptions& options) {
   if (!options.by.empty()) return options.by;
@@ -54,10 +60,7 @@ int list(const EscalationsOptions& options) {
   std::optional<agent::EscalationState> state;
   if (!options.state.empty()) {
     state = agent::parse_escalation_state(options.state);
-    if (!state) {
-      fail("--state: unknown state '" + options.state + "'");
-      return kUsage;
-    }
+    if (!state) return wrong_usage("--state: '" + options.state + "' is none of open, claimed, returned, solved_by_hand and declined");
   }
   auto workers = Workers::start(options.workers, Workers::Needs::journal);
   if (!workers) return fail(workers.error());
@@ -155,10 +158,10 @@ void add_escalations_command(CLI::App& app, Run& run) {
   add("show", "The hand-over: task, rounds, best program, smallest failing test.", show, true);
   add_by(add("claim", "Take one on.", claim, true));
   auto* hint_command = add("hint", "Give a hint and rounds; the same loop goes on.", hint, true);
-  hint_command->add_option("TEXT", options->text, "the hint")->required();
+  hint_command->add_option("TEXT", options->text, "the hint")->required()->check(some_words());
   hint_command->add_option("--rounds", options->rounds, "repair rounds granted")->check(CLI::Range(1, agent::kMaxRounds))->capture_default_str();
-  hint_command->add_option("--max-tokens", options->tokens, "tokens granted")->check(CLI::PositiveNumber)->capture_default_str();
-  hint_command->add_option("--timeout", options->seconds, "seconds granted")->check(CLI::PositiveNumber)->capture_default_str();
+  hint_command->add_option("--max-tokens", options->tokens, "tokens granted")->check(positive_count())->capture_default_str();
+  hint_command->add_option("--timeout", options->seconds, "seconds granted")->check(positive_seconds())->capture_default_str();
   add_by(hint_command);
   options->workers.add_model_options(*hint_command);
   auto* submit_command = add("submit", "Hand in a program; it is run like any other.", submit, true);
@@ -166,7 +169,7 @@ void add_escalations_command(CLI::App& app, Run& run) {
   add_by(submit_command);
   options->workers.add_webhook_options(*submit_command);
   auto* decline_command = add("decline", "Say no.", decline, true);
-  decline_command->add_option("REASON", options->text, "why")->required();
+  decline_command->add_option("REASON", options->text, "why")->required()->check(some_words());
   add_by(decline_command);
   options->workers.add_webhook_options(*decline_command);
 }

@@ -1,13 +1,13 @@
 #include <csignal>
 #include <cstdio>
-#include <fstream>
 #include <iostream>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
-#include <sstream>
 
+#include "cli/checks.h"
 #include "cli/commands.h"
+#include "cli/input.h"
 #include "cli/terminal.h"
 #include "sandbox/sandbox.h"
 
@@ -38,15 +38,6 @@ struct RunArguments {
   bool cold = false;
   bool allow_weak = false;
 };
-
-std::optional<std::string> read_file(const std::string& path) {
-  if (path == "-") return std::string(std::istreambuf_iterator<char>(std::cin), {});
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return std::nullopt;
-  std::ostringstream text;
-  text << file.rdbuf();
-  return std::move(text).str();
-}
 
 double milliseconds(std::chrono::microseconds time) { return static_cast<double>(time.count()) / 1000.0; }
 
@@ -107,15 +98,15 @@ std::chrono::milliseconds from_seconds(double seconds) {
 tl::expected<sb::Job, std::string> make_job(const RunArguments& arguments) {
   sb::Job job;
   const auto language = sb::parse_language(arguments.language);
-  if (!language) return tl::unexpected("unknown language '" + arguments.language + "'");
+  if (!language) return tl::unexpected("--lang: unknown language '" + arguments.language + "'");
   job.language = *language;
-  auto source = read_file(arguments.file);
-  if (!source) return tl::unexpected("cannot read " + arguments.file);
-  job.source = std::move(*source);
+  auto source = read_input(arguments.file);
+  if (!source) return tl::unexpected(source.error());
+  job.source = *std::move(source);
   if (!arguments.input.empty()) {
-    auto input = read_file(arguments.input);
-    if (!input) return tl::unexpected("cannot read " + arguments.input);
-    job.input = std::move(*input);
+    auto input = read_input(arguments.input);
+    if (!input) return tl::unexpected(input.error());
+    job.input = *std::move(input);
   }
   job.arguments = arguments.arguments;
   job.limits = {.cpu = from_seconds(arguments.cpu_seconds),
@@ -131,15 +122,14 @@ tl::expected<sb::Job, std::string> make_job(const RunArguments& arguments) {
 
 int run_program(const RunArguments& arguments) {
   auto job = make_job(arguments);
-  if (!job) return fail(job.error());
+  if (!job) return wrong_usage(job.error());
   sb::Options options;
   options.warm = false;
   if (arguments.allow_weak) options.accept = sb::Strength::degraded;
   for (const std::string& text : arguments.without) {
     const auto protection = sb::parse_protection(text);
     if (!protection) {
-      fail("unknown protection '" + text + "'");
-      return kUsage;
+      return wrong_usage("--without: unknown protection '" + text + "'");
     }
     options.without.push_back(*protection);
   }
@@ -165,13 +155,13 @@ void add_sandbox_command(CLI::App& app, Run& run) {
   command->add_option("file", arguments->file, "The program; - reads it from stdin")->required();
   command->add_option("args", arguments->arguments, "The program's arguments");
   command->add_option("--stdin", arguments->input, "File that becomes the program's stdin; - passes stdin on");
-  command->add_option("--cpu", arguments->cpu_seconds, "CPU seconds of all its processes")->check(CLI::PositiveNumber);
-  command->add_option("--wall", arguments->wall_seconds, "Wall clock seconds")->check(CLI::PositiveNumber);
-  command->add_option("--memory", arguments->memory_mib, "MiB")->check(CLI::PositiveNumber);
-  command->add_option("--processes", arguments->processes, "Processes and threads at once")->check(CLI::PositiveNumber);
-  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->check(CLI::PositiveNumber);
-  command->add_option("--files", arguments->files_mib, "MiB of files")->check(CLI::PositiveNumber);
-  command->add_option("--inodes", arguments->inodes, "Number of files")->check(CLI::PositiveNumber);
+  command->add_option("--cpu", arguments->cpu_seconds, "CPU seconds of all its processes")->check(positive_seconds());
+  command->add_option("--wall", arguments->wall_seconds, "Wall clock seconds")->check(positive_seconds());
+  command->add_option("--memory", arguments->memory_mib, "MiB")->check(positive_count());
+  command->add_option("--processes", arguments->processes, "Processes and threads at once")->check(positive_count());
+  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->check(positive_count());
+  command->add_option("--files", arguments->files_mib, "MiB of files")->check(positive_count());
+  command->add_option("--inodes", arguments->inodes, "Number of files")->check(positive_count());
   command->add_option("--without", arguments->without, "Switch a protection off, as if the host lacked it");
   command->add_flag("--json", arguments->as_json, "Print the verdict as JSON");
   command->add_flag("--cold", arguments->cold, "Start a new interpreter");

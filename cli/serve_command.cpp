@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/agent_workers.h"
+#include "cli/checks.h"
 #include "cli/default_model.h"
 #include "cli/terminal.h"
 #include "server/acp_connection.h"
@@ -172,15 +173,15 @@ void add_network_options(CLI::App& app, ServeOptions& options) {
   app.add_option("--origin", options.server.origins, "web pages that may call, such as https://app.example; may be given several times");
   app.add_option("--max-header-bytes", options.server.http.header_bytes, "of a request")->check(CLI::Range(512, 1'000'000))->capture_default_str();
   app.add_option("--max-body-bytes", options.server.http.body_bytes, "of a request")->check(CLI::Range(1024, 1'000'000'000))->capture_default_str();
-  app.add_option("--head-timeout", options.head_seconds, "seconds for a request's head")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--body-timeout", options.body_seconds, "seconds for a request's body")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--idle-timeout", options.idle_seconds, "seconds between two requests of a connection")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--write-timeout", options.write_seconds, "seconds that a client may take for a piece of an answer")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--head-timeout", options.head_seconds, "seconds for a request's head")->check(positive_seconds())->capture_default_str();
+  app.add_option("--body-timeout", options.body_seconds, "seconds for a request's body")->check(positive_seconds())->capture_default_str();
+  app.add_option("--idle-timeout", options.idle_seconds, "seconds between two requests of a connection")->check(positive_seconds())->capture_default_str();
+  app.add_option("--write-timeout", options.write_seconds, "seconds that a client may take for a piece of an answer")->check(positive_seconds())->capture_default_str();
   app.add_option("--max-connections", options.admission.max_connections, "open sockets in all")->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--max-connections-per-address", options.admission.max_connections_per_address, "open sockets of one address, or of a token without a limit of its own")
       ->check(CLI::Range(1, 1'000'000))->capture_default_str();
   app.add_option("--max-sessions", options.admission.max_sessions, "sessions and completions at work in all")->check(CLI::Range(1, 1'000'000))->capture_default_str();
-  app.add_option("--drain-timeout", options.drain_seconds, "seconds that SIGTERM gives to what is under way")->check(CLI::NonNegativeNumber)->capture_default_str();
+  app.add_option("--drain-timeout", options.drain_seconds, "seconds that SIGTERM gives to what is under way")->check(seconds_or_zero())->capture_default_str();
   app.add_option("--log", options.log, "where JSON lines go: a file, - for stderr, empty for nowhere")->capture_default_str();
   app.add_option("--otlp-endpoint", options.otlp_endpoint, "OpenTelemetry collector that spans go to, such as http://localhost:4318");
 }
@@ -191,9 +192,9 @@ void add_loop_options(CLI::App& app, ServeOptions& options) {
   app.add_option("--rounds", options.rounds, "repair rounds of a session")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   app.add_option("--drafts", options.drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--feedback", options.feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "tokens that models may write for a session")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--round-tokens", options.round_tokens, "tokens of one answer")->check(CLI::PositiveNumber)->capture_default_str();
-  app.add_option("--timeout", options.timeout_seconds, "seconds for a session")->check(CLI::PositiveNumber)->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens, "tokens that models may write for a session")->check(positive_count())->capture_default_str();
+  app.add_option("--round-tokens", options.round_tokens, "tokens of one answer")->check(positive_count())->capture_default_str();
+  app.add_option("--timeout", options.timeout_seconds, "seconds for a session")->check(positive_seconds())->capture_default_str();
   app.add_flag("--own-tests", options.own_tests, "where there are no tests, let the model write some");
 }
 

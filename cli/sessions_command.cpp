@@ -77,6 +77,7 @@ tl::expected<std::vector<agent::Stamped>, std::string> events_of(const SessionsO
       }
       at = end + 1;
     }
+    if (events.empty()) return tl::unexpected(options.id + ": holds no event");
     return events;
   }
   return recorded(options);

@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "cli/checks.h"
 #include "cli/serve_command.h"
 #include "cli/terminal.h"
 #include "server/tenancy.h"
@@ -20,10 +21,7 @@ struct TokenOptions {
 };
 
 int make_token(const TokenOptions& options) {
-  if (!server::is_tenant_name(options.tenant)) {
-    fail("--tenant: must be 1 to 32 of a-z, 0-9 and _");
-    return kUsage;
-  }
+  if (!server::is_tenant_name(options.tenant)) return wrong_usage("--tenant: must be 1 to 32 of a-z, 0-9 and _");
   server::TokenSet tokens;
   if (std::filesystem::exists(options.file)) {
     auto read = server::TokenSet::read(options.file);
@@ -53,6 +51,7 @@ void add_token_command(CLI::App& app, Run& run) {
   auto* command = app.add_subcommand("token", "Tokens for fixpoint serve.");
   command->require_subcommand(1);
   auto options = std::make_shared<TokenOptions>();
+  constexpr int kMost = server::kMostOfALimit;
   auto* make = command->add_subcommand("new", "Make a token, print it, and add its hash to a file.");
   make->add_option("--file", options->file, "the file that fixpoint serve --tokens reads; made where it is missing")->required();
   make->add_option("--id", options->id, "the token's public name, for logs and limits")->required()->check(CLI::Validator([](std::string& text) {
@@ -60,10 +59,10 @@ void add_token_command(CLI::App& app, Run& run) {
   }, "NAME"));
   make->add_option("--tenant", options->tenant, "whose sessions and cached prefixes it sees")->capture_default_str();
   make->add_option("--role", options->roles, "use, review or operate; may be given several times")->check(CLI::IsMember({"use", "review", "operate"}))->capture_default_str();
-  make->add_option("--sessions", options->sessions, "sessions and completions at work at once");
-  make->add_option("--connections", options->connections, "open sockets");
-  make->add_option("--tokens-per-minute", options->tokens_per_minute, "tokens that models may write")->check(CLI::PositiveNumber);
-  make->add_option("--sandbox-seconds-per-minute", options->sandbox_seconds, "time in the sandbox")->check(CLI::PositiveNumber);
+  make->add_option("--sessions", options->sessions, "sessions and completions at work at once")->check(CLI::Range(0, kMost));
+  make->add_option("--connections", options->connections, "open sockets")->check(CLI::Range(0, kMost));
+  make->add_option("--tokens-per-minute", options->tokens_per_minute, "tokens that models may write")->check(positive_count());
+  make->add_option("--sandbox-seconds-per-minute", options->sandbox_seconds, "time in the sandbox")->check(positive_count());
   make->callback([options, &run] { run = [options] { return make_token(*options); }; });
 }
 

@@ -43,8 +43,8 @@ TEST_F(ArgumentsTest, HelpTellsExitCodesExamplesAndTheDocumentation) {
 }
 
 struct Wrong {
-  Words words;       ///< after the command and the model
-  std::string name;  ///< of the option, as the error must have it
+  Words words;       ///< a command line, or what stands behind the command and the model
+  std::string name;  ///< the option's, or more of what the error must say
 };
 
 TEST_F(ArgumentsTest, AValueThatAnOptionDoesNotTakeIsWrongUsageOfThatOption) {
@@ -74,6 +74,51 @@ TEST_F(ArgumentsTest, AValueThatAnOptionDoesNotTakeIsWrongUsageOfThatOption) {
   }
 }
 
+TEST_F(ArgumentsTest, TimesCountsAndAddressesOutOfRangeAreWrongUsageBeforeAnythingIsLoaded) {
+  const std::string absent = file("absent").string();
+  const std::vector<Wrong> all{{{"solve", absent, "--timeout", "nan"}, "--timeout: 'nan' is no number in (0, 1000000000]"},
+                               {{"solve", absent, "--timeout", "0"}, "--timeout"},
+                               {{"solve", absent, "--timeout", "1e300"}, "--timeout"},
+                               {{"solve", absent, "--max-tokens", "0"}, "--max-tokens: '0' is no whole number from 1 to 1000000000"},
+                               {{"solve", absent, "--threads", "-3"}, "--threads"},
+                               {{"solve", absent, "--threads", "99999"}, "--threads"},
+                               {{"solve", absent, "--webhook", "example.org"}, "--webhook"},
+                               {{"serve", "--head-timeout", "nan"}, "--head-timeout"},
+                               {{"serve", "--drain-timeout", "-1"}, "--drain-timeout"},
+                               {{"sandbox", "run", "--lang", "python", absent, "--memory", "zz"}, "--memory"},
+                               {{"sandbox", "run", "--lang", "klingon", absent}, "--lang"},
+                               {{"escalations", "hint", "e1", " "}, "TEXT"},
+                               {{"escalations", "decline", "e1", ""}, "REASON"}};
+  for (const Wrong& wrong : all) {
+    const Ran ran = run(wrong.words);
+    EXPECT_EQ(ran.code, 2) << wrong.words.front() << " " << wrong.words.back();
+    EXPECT_THAT(ran.err, HasSubstr(wrong.name)) << wrong.words.back();
+  }
+}
+
+TEST_F(ArgumentsTest, AConfigurationThatIsNoJsonIsWrongUsageWithTheFilesName) {
+  const std::string config = file("config.json").string();
+  for (const char* text : {"{", R"({"rounds": 1e999})", R"({"rouds": 1})"}) {
+    write(config, text);
+    const Ran ran = run({"serve", "--config", config});
+    EXPECT_EQ(ran.code, 2) << text;
+    EXPECT_THAT(ran.err, HasSubstr(config)) << text;
+  }
+}
+
+TEST_F(ArgumentsTest, ATokenThatCouldNotBeReadAgainIsNotMade) {
+  const std::string tokens = file("tokens.json").string();
+  for (const Words& limit : {Words{"--sessions", "-5"}, {"--connections", "-1"}, {"--tokens-per-minute", "2000000000"}}) {
+    const Ran ran = run({"token", "new", "--file", tokens, "--id", "a", limit[0], limit[1]});
+    EXPECT_EQ(ran.code, 2) << limit[0];
+    EXPECT_THAT(ran.err, HasSubstr(limit[0]));
+    EXPECT_EQ(ran.out, "");
+  }
+  EXPECT_FALSE(std::filesystem::exists(tokens));
+  EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "a"}).code, 0);
+  EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "b", "--sessions", "0"}).code, 0);
+}
+
 TEST_F(ArgumentsTest, AMissingModelOrPromptIsWrongUsage) {
   EXPECT_EQ(run({"generate", "-p", "x"}).code, 2);
   EXPECT_EQ(run({"generate", "-m", model()}).code, 2);
@@ -88,6 +133,9 @@ TEST_F(ArgumentsTest, AFileThatCannotBeReadIsNamed) {
     EXPECT_EQ(ran.code, 1);
     EXPECT_THAT(ran.err, HasSubstr("'" + prompt + "'"));
   }
+  const Ran program = run({"sandbox", "run", "--lang", "python", folder});
+  EXPECT_EQ(program.code, 2);
+  EXPECT_THAT(program.err, HasSubstr("'" + folder + "'"));
   const Ran absent = run({"model", "info", file("absent.gguf").string()});
   EXPECT_EQ(absent.code, 1);
   EXPECT_THAT(absent.err, HasSubstr("absent.gguf"));

@@ -118,9 +118,30 @@ TEST_F(SessionsTest, WhatCanNotWorkIsRefusedBeforeAnythingIsSpent) {
   EXPECT_EQ(ladder.code, 2);
   EXPECT_THAT(ladder.err, AllOf(HasSubstr("--ladder"), HasSubstr("'boss'")));
   EXPECT_EQ(run(solve(answers, {"--ladder", "specialist:2"})).code, 2);
+  const Ran mistyped = run({"sessions", "list", "--journal", journal()});
+  EXPECT_EQ(mistyped.code, 1);
+  EXPECT_THAT(mistyped.err, AllOf(HasSubstr("--journal"), HasSubstr("'" + journal() + "'")));
+  EXPECT_FALSE(std::filesystem::exists(journal()));
+  const Ran below_a_file = run({"solve", file("task.md").string(), "--script", answers, "--journal", file("task.md/folder/journal.db").string()});
+  EXPECT_EQ(below_a_file.code, 1);
+  EXPECT_THAT(below_a_file.err, HasSubstr("task.md/folder'"));
+  ASSERT_EQ(run(solve(answers)).code, 0);
   const Ran nobody = run({"sessions", "resume", "nobody", "--journal", journal()});
   EXPECT_EQ(nobody.code, 1);
   EXPECT_THAT(nobody.err, AllOf(HasSubstr("nobody"), Not(HasSubstr("no model named"))));
+}
+
+TEST_F(SessionsTest, AnExportedSessionIsReplayedAndAnEmptyFileIsNone) {
+  ASSERT_EQ(run(solve(script("s", {answer("a + b")}))).code, 0);
+  const std::string exported = file("session.jsonl").string();
+  ASSERT_EQ(run({"sessions", "export", newest("sessions"), "--journal", journal()}, exported).code, 0);
+  EXPECT_EQ(run({"sessions", "replay", exported}).code, 0);
+  write(file("empty.jsonl"), "");
+  for (const char* action : {"show", "export", "replay"}) {
+    const Ran empty = run({"sessions", action, file("empty.jsonl").string()});
+    EXPECT_EQ(empty.code, 1) << action;
+    EXPECT_THAT(empty.err, HasSubstr("empty.jsonl")) << action;
+  }
 }
 
 TEST_F(SessionsTest, SigtermEndsAServerThatNobodyIsConnectedTo) {
