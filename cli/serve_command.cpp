@@ -120,6 +120,8 @@ int serve(ServeOptions options) {
   if (!ladder) return wrong_usage(ladder.error());
   const LogFile file(options.log);
   if (file.bad()) return wrong_usage("--log: cannot write '" + options.log + "'");
+  // Before a model is loaded.
+  if (const auto checked = server::Server::check(options.server); !checked) return wrong_usage(checked.error());
   if (!name_default_model(options.workers)) {
     return wrong_usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1, or \"model\" in --config");
   }

@@ -41,6 +41,41 @@ bool wants_tls(const asio::local::stream_protocol::socket&) { return false; }
 
 void ignore(const std::exception_ptr&) {}
 
+struct Files {
+  std::shared_ptr<const TokenSet> tokens;   ///< null: no token is asked for
+  std::shared_ptr<asio::ssl::context> tls;  ///< null: none
+};
+
+tl::expected<Files, std::string> read_files(const ServerOptions& options) {
+  Files files;
+  if (!options.token_file.empty()) {
+    auto read = TokenSet::read(options.token_file);
+    if (!read) return tl::unexpected("--tokens: " + read.error());
+    files.tokens = std::make_shared<const TokenSet>(*std::move(read));
+  }
+  if (options.tls_certificate.empty() != options.tls_key.empty()) return tl::unexpected(std::string("--tls-cert and --tls-key go together"));
+  if (!options.tls_certificate.empty()) {
+    auto loaded = detail::load_tls(options.tls_certificate, options.tls_key);
+    if (!loaded) return tl::unexpected(loaded.error());
+    files.tls = *std::move(loaded);
+  }
+  return files;
+}
+
+tl::expected<std::vector<detail::Place>, std::string> find_places(const ServerOptions& options) {
+  if (options.listen.empty()) return tl::unexpected(std::string("--listen: no address"));
+  std::vector<detail::Place> places;
+  for (const std::string& address : options.listen) {
+    auto place = detail::find_place(address);
+    if (!place) return tl::unexpected(place.error());
+    if (!place->loopback() && options.token_file.empty()) {
+      return tl::unexpected("'" + address + "' can be reached from other machines: tokens are needed (--tokens FILE; fixpoint token new makes one)");
+    }
+    places.push_back(*std::move(place));
+  }
+  return places;
+}
+
 }  // namespace
 
 struct Server::Impl {
@@ -79,33 +114,20 @@ struct Server::Impl {
 };
 
 tl::expected<void, std::string> Server::Impl::load() {
-  std::shared_ptr<const TokenSet> tokens;
-  if (!options.token_file.empty()) {
-    auto read = TokenSet::read(options.token_file);
-    if (!read) return tl::unexpected("--tokens: " + read.error());
-    tokens = std::make_shared<const TokenSet>(*std::move(read));
-  }
-  std::shared_ptr<asio::ssl::context> context;
-  if (options.tls_certificate.empty() != options.tls_key.empty()) return tl::unexpected(std::string("--tls-cert and --tls-key go together"));
-  if (!options.tls_certificate.empty()) {
-    auto loaded = detail::load_tls(options.tls_certificate, options.tls_key);
-    if (!loaded) return tl::unexpected(loaded.error());
-    context = *std::move(loaded);
-  }
-  shared.tokens = std::move(tokens);
-  tls = std::move(context);
+  auto files = read_files(options);
+  if (!files) return tl::unexpected(files.error());
+  shared.tokens = std::move(files->tokens);
+  tls = std::move(files->tls);
   return {};
 }
 
 tl::expected<void, std::string> Server::Impl::open() {
   if (auto loaded = load(); !loaded) return loaded;
-  if (options.listen.empty()) return tl::unexpected(std::string("--listen: no address"));
-  for (const std::string& address : options.listen) {
-    auto bound = detail::bind(io, address, tls != nullptr);
+  const auto places = find_places(options);
+  if (!places) return tl::unexpected(places.error());
+  for (const detail::Place& place : *places) {
+    auto bound = detail::bind(io, place, tls != nullptr);
     if (!bound) return tl::unexpected(bound.error());
-    if (!bound->loopback && shared.tokens == nullptr) {
-      return tl::unexpected("'" + address + "' can be reached from other machines: tokens are needed (--tokens FILE; fixpoint token new makes one)");
-    }
     addresses.push_back(bound->address);
     listening.push_back(*std::move(bound));
   }
@@ -215,6 +237,12 @@ void Server::Impl::check_done() {
 }
 
 Server::Server(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+tl::expected<void, std::string> Server::check(const ServerOptions& options) {
+  if (const auto files = read_files(options); !files) return tl::unexpected(files.error());
+  if (const auto places = find_places(options); !places) return tl::unexpected(places.error());
+  return {};
+}
 
 tl::expected<std::unique_ptr<Server>, std::string> Server::start(ServerOptions options, Services& services, AcpHub* hub) {
   auto impl = std::make_unique<Impl>(std::move(options), services, hub);

@@ -38,6 +38,8 @@ struct ServerOptions {
 /// thread. Destroying it closes what is open, which ends the work behind it.
 class Server {
  public:
+  /// What `start` would refuse before it binds anything: addresses, files, options that do not go together.
+  [[nodiscard]] static tl::expected<void, std::string> check(const ServerOptions& options);
   /// Binds, then serves. `services` must outlive it; so must `hub`, which may be null: then /acp answers 501.
   /// Error: a sentence for people.
   [[nodiscard]] static tl::expected<std::unique_ptr<Server>, std::string> start(ServerOptions options, Services& services,

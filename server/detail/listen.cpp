@@ -16,9 +16,8 @@ using Local = asio::local::stream_protocol;
 
 std::string refusal(const std::string& address, const error_code& error) { return "cannot listen on '" + address + "': " + error.message(); }
 
-tl::expected<Listening, std::string> bind_local(asio::io_context& io, const std::string& address, const std::string& path) {
-  if (path.empty() || path.size() > 100) return tl::unexpected("--listen: '" + address + "': a socket's path has 1 to 100 bytes");
-  const Local::endpoint endpoint(path);
+tl::expected<Listening, std::string> bind_local(asio::io_context& io, const std::string& address, const Local::endpoint& endpoint) {
+  const std::string path = endpoint.path();
   error_code error;
   struct stat info {};
   if (::lstat(path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode)) {
@@ -34,7 +33,20 @@ tl::expected<Listening, std::string> bind_local(asio::io_context& io, const std:
   if (!error) ::chmod(path.c_str(), 0660);
   if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
   if (error) return tl::unexpected(refusal(address, error));
-  return Listening(std::move(acceptor), "unix:" + path, path, true);
+  return Listening(std::move(acceptor), "unix:" + path, path);
+}
+
+tl::expected<Listening, std::string> bind_tcp(asio::io_context& io, const std::string& address, const tcp::endpoint& endpoint, bool tls) {
+  error_code error;
+  TcpAcceptor acceptor(io);
+  acceptor.open(endpoint.protocol(), error);
+  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
+  if (!error) acceptor.bind(endpoint, error);
+  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
+  if (error) return tl::unexpected(refusal(address, error));
+  const tcp::endpoint bound = acceptor.local_endpoint(error);
+  const std::string text = bound.address().is_v6() ? "[" + bound.address().to_string() + "]" : bound.address().to_string();
+  return Listening(std::move(acceptor), (tls ? "https://" : "http://") + text + ":" + std::to_string(bound.port()), "");
 }
 
 /// Decimal digits, nothing else; the resolver would take 65536 for 0.
@@ -47,8 +59,8 @@ std::optional<std::uint16_t> port_number(std::string_view text) {
 
 }  // namespace
 
-Listening::Listening(std::variant<TcpAcceptor, LocalAcceptor> bound, std::string name, std::string socket_file, bool local)
-    : acceptor(std::move(bound)), address(std::move(name)), file(std::move(socket_file)), loopback(local) {}
+Listening::Listening(std::variant<TcpAcceptor, LocalAcceptor> bound, std::string name, std::string socket_file)
+    : acceptor(std::move(bound)), address(std::move(name)), file(std::move(socket_file)) {}
 
 Listening::~Listening() { close(); }
 
@@ -59,29 +71,34 @@ void Listening::close() {
   file.clear();
 }
 
-tl::expected<Listening, std::string> bind(asio::io_context& io, const std::string& address, bool tls) {
-  if (address.starts_with("unix:")) return bind_local(io, address, address.substr(5));
+bool Place::loopback() const {
+  const auto* const tcp_endpoint = std::get_if<tcp::endpoint>(&endpoint);
+  return tcp_endpoint == nullptr || tcp_endpoint->address().is_loopback();
+}
+
+tl::expected<Place, std::string> find_place(const std::string& address) {
+  if (address.starts_with("unix:")) {
+    const std::string path = address.substr(5);
+    if (path.empty() || path.size() > 100) return tl::unexpected("--listen: '" + address + "': a socket's path has 1 to 100 bytes");
+    return Place{address, Local::endpoint(path)};
+  }
   const std::size_t colon = address.rfind(':');
   if (colon == std::string::npos) return tl::unexpected("--listen: '" + address + "' is none of HOST:PORT, [ADDRESS]:PORT and unix:PATH");
   std::string host = address.substr(0, colon);
   if (host.size() > 2 && host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
   const auto port = port_number(std::string_view(address).substr(colon + 1));
   if (!port) return tl::unexpected("--listen: '" + address + "': a port is a number from 0 to 65535");
-  error_code error;
+  asio::io_context io;
   tcp::resolver resolver(io);
+  error_code error;
   const auto found = resolver.resolve(host, std::to_string(*port), tcp::resolver::passive | tcp::resolver::numeric_service, error);
   if (error || found.empty()) return tl::unexpected(refusal(address, error));
-  const tcp::endpoint endpoint = *found.begin();
-  TcpAcceptor acceptor(io);
-  acceptor.open(endpoint.protocol(), error);
-  if (!error) acceptor.set_option(asio::socket_base::reuse_address(true), error);
-  if (!error) acceptor.bind(endpoint, error);
-  if (!error) acceptor.listen(asio::socket_base::max_listen_connections, error);
-  if (error) return tl::unexpected(refusal(address, error));
-  const tcp::endpoint bound = acceptor.local_endpoint(error);
-  const std::string text = bound.address().is_v6() ? "[" + bound.address().to_string() + "]" : bound.address().to_string();
-  const bool loopback = bound.address().is_loopback();
-  return Listening(std::move(acceptor), (tls ? "https://" : "http://") + text + ":" + std::to_string(bound.port()), "", loopback);
+  return Place{address, found.begin()->endpoint()};
+}
+
+tl::expected<Listening, std::string> bind(asio::io_context& io, const Place& place, bool tls) {
+  if (const auto* const local = std::get_if<Local::endpoint>(&place.endpoint)) return bind_local(io, place.address, *local);
+  return bind_tcp(io, place.address, std::get<tcp::endpoint>(place.endpoint), tls);
 }
 
 tl::expected<std::shared_ptr<asio::ssl::context>, std::string> load_tls(const std::string& certificate, const std::string& key) {

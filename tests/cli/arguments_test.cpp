@@ -106,6 +106,20 @@ TEST_F(ArgumentsTest, AConfigurationThatIsNoJsonIsWrongUsageWithTheFilesName) {
   }
 }
 
+TEST_F(ArgumentsTest, WhatAServerCanNotDoIsSaidBeforeAModelIsLoaded) {
+  const std::string absent = file("absent").string();
+  const std::vector<Wrong> all{{{"--listen", "nonsense"}, "'nonsense'"},  {{"--listen", "127.0.0.1:65536"}, "65535"},
+                               {{"--listen", "0.0.0.0:0"}, "--tokens"},    {{"--tokens", absent}, "'" + absent + "': No such file"},
+                               {{"--tls-cert", absent}, "--tls-key"},      {{"--tls-cert", absent, "--tls-key", absent}, "--tls-cert"}};
+  for (const Wrong& wrong : all) {
+    Words words{"serve", "-m", file("absent.gguf").string(), "--journal", file("journal.db").string()};
+    words.insert(words.end(), wrong.words.begin(), wrong.words.end());
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << wrong.words.front() << " " << wrong.words.back();
+    EXPECT_THAT(ran.err, HasSubstr(wrong.name)) << wrong.words.back();
+  }
+}
+
 TEST_F(ArgumentsTest, ATokenThatCouldNotBeReadAgainIsNotMade) {
   const std::string tokens = file("tokens.json").string();
   for (const Words& limit : {Words{"--sessions", "-5"}, {"--connections", "-1"}, {"--tokens-per-minute", "2000000000"}}) {
