@@ -205,7 +205,7 @@ int evaluate(const EvalOptions& options) {
   const auto benchmark = evals::load_benchmark(*file);
   if (!benchmark) return fail(benchmark.error().text());
   const auto selection = selection_of(options);
-  if (!selection) return fail(selection.error());
+  if (!selection) return wrong_usage(selection.error());
   const auto tasks = evals::select(*benchmark, *selection);
   if (!tasks) return fail(tasks.error());
   RunInfo info{.benchmark = benchmark->name, .data_file = file->string(), .data_sha256 = benchmark->sha256, .data_tasks = benchmark->tasks.size(),

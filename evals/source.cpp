@@ -38,13 +38,13 @@ std::string Selection::text() const {
 
 tl::expected<std::vector<std::size_t>, std::string> select(const Benchmark& benchmark, const Selection& selection) {
   if (selection.shards < 1 || selection.shard < 1 || selection.shard > selection.shards) {
-    return tl::unexpected("shard " + std::to_string(selection.shard) + " of " + std::to_string(selection.shards) + " does not exist");
+    return tl::unexpected("--shard: there is no part " + std::to_string(selection.shard) + " of " + std::to_string(selection.shards));
   }
   std::optional<std::regex> filter;
   try {
     if (selection.filter) filter.emplace(*selection.filter);
   } catch (const std::regex_error& error) {
-    return tl::unexpected("the filter is no regular expression: " + std::string(error.what()));
+    return tl::unexpected("--filter: no regular expression: " + std::string(error.what()));
   }
   std::vector<std::size_t> out;
   std::size_t matching = 0;
