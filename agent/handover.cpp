@@ -1,5 +1,6 @@
 #include "agent/handover.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "agent/detail/fences.h"
@@ -94,6 +95,16 @@ std::string evidence(const Round& attempt) {
   return text.empty() ? text : block("", text) + "\n";
 }
 
+/// The statement; without its first line where that is a heading that says the same as `heading`.
+std::string_view below_heading(std::string_view statement, std::string_view heading) {
+  statement = detail::trimmed(statement);
+  const std::size_t end = std::min(statement.find('\n'), statement.size());
+  std::string_view first = statement.substr(0, end);
+  if (!first.starts_with('#')) return statement;
+  while (first.starts_with('#')) first.remove_prefix(1);
+  return detail::trimmed(first) == heading ? detail::trimmed(statement.substr(end)) : statement;
+}
+
 }  // namespace
 
 const FailedTest* smallest_failure(const Progress& progress) {
@@ -108,12 +119,13 @@ const FailedTest* smallest_failure(const Progress& progress) {
 }
 
 std::string handover_markdown(const Progress& progress) {
-  std::string text = "# " + title(progress.task) + "\n\n";
+  const std::string heading = title(progress.task);
+  std::string text = "# " + heading + "\n\n";
   if (progress.end) {
     text += progress.end->outcome == Outcome::handed_over ? "Handed over: " : "Ended: ";
     text += progress.end->detail + ".\n\n";
   }
-  text += std::string(detail::trimmed(progress.task.statement)) + "\n\n";
+  text += std::string(below_heading(progress.task.statement, heading)) + "\n\n";
   text += "Language: " + language_title(progress.task.language);
   if (!progress.task.entry_point.empty()) text += ". Function: `" + progress.task.entry_point + "`";
   text += ".\n\n" + tests_text(progress.task);

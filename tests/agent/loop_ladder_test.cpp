@@ -162,6 +162,16 @@ TEST_F(HandOverTest, AHandOverIsOpenAndHoldsWhatAPersonNeeds) {
   EXPECT_NE(handover_json(result.progress).find("\"smallest_failing_test\""), std::string::npos);
 }
 
+TEST(HandOverTextTest, AHeadingOfTheStatementIsSaidOnce) {
+  Progress progress;
+  progress.task.statement = "# Seven\n\nWrite `f(x)`.";
+  const std::string heading = handover_markdown(progress);
+  EXPECT_TRUE(heading.starts_with("# Seven\n\nWrite `f(x)`.\n\n")) << heading;
+  progress.task.statement = "Seven\n\nWrite `f(x)`.";
+  const std::string words = handover_markdown(progress);
+  EXPECT_TRUE(words.starts_with("# Seven\n\nSeven\n\nWrite `f(x)`.\n\n")) << words;
+}
+
 TEST_F(HandOverTest, AHintGoesOnInTheSameSessionWithItsGrant) {
   const Result handed = run({.model = &model});
   ASSERT_TRUE(journal->claim(handed.end.escalation, "ada").has_value());
