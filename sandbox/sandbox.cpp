@@ -221,8 +221,8 @@ std::shared_ptr<const detail::Compiled> Sandbox::Impl::compile(const Job& job, c
     return nullptr;
   }
   auto compiled = std::make_shared<detail::Compiled>();
-  compiled->content = std::move(program.content);
-  compiled->file = detail::make_memory_file("main", std::as_bytes(std::span(compiled->content)), true);
+  compiled->bytes = program.content.size();
+  compiled->file = detail::make_memory_file("main", std::as_bytes(std::span(program.content)), true);
   if (!compiled->file.valid()) {
     verdict.outcome = InternalError{"no memory file for the compiled program"};
     return nullptr;
@@ -245,13 +245,12 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
   frame.arguments.insert(frame.arguments.end(), job.arguments.begin(), job.arguments.end());
   for (const auto& [key, value] : job.environment) frame.environment.push_back(key + "=" + value);
   // A small program stands in the box, where it can find itself as ./main; a large one is run without being copied.
-  const bool in_box = compiled && (tool.run[0] != "./main" || job.needs_proc || compiled->content.size() <= kCopiedBytes);
+  const bool in_box = compiled && (tool.run[0] != "./main" || job.needs_proc || compiled->bytes <= kCopiedBytes);
+  if (compiled) request.executable = compiled->file.get();
+  else frame.files.push_back({tool.source_name, job.source, false});
   if (in_box) {
-    frame.files.push_back({tool.artefact, compiled->content, true});
-  } else if (compiled) {
-    request.executable = compiled->file.get();
-  } else {
-    frame.files.push_back({tool.source_name, job.source, false});
+    frame.files.push_back({tool.artefact, {}, true});
+    frame.flags |= LaunchFrame::place_executable;
   }
   for (const File& file : job.files) {
     if (file.path != tool.artefact) frame.files.push_back({file.path, file.content, file.executable});

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -35,21 +36,42 @@ bool make_parents(int box, const std::string& path) {
   return true;
 }
 
+bool write_all(int target, const std::string& content) {
+  std::size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t written = ::write(target, content.data() + done, content.size() - done);
+    if (written < 0 && errno == EINTR) continue;
+    if (written == 0) errno = EIO;
+    if (written <= 0) return false;
+    done += static_cast<std::size_t>(written);
+  }
+  return true;
+}
+
+/// The source's position is not touched: other runs read it at the same time.
+bool copy_all(int target, int source) {
+  struct stat status {};
+  if (::fstat(source, &status) != 0) return false;
+  off_t done = 0;
+  while (done < status.st_size) {
+    const ssize_t copied = ::sendfile(target, source, &done, static_cast<std::size_t>(status.st_size - done));
+    if (copied < 0 && errno == EINTR) continue;
+    if (copied == 0) errno = EIO;
+    if (copied <= 0) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
-Failure write_inputs(int box, const std::vector<FrameFile>& files) {
+Failure write_inputs(int box, const std::vector<FrameFile>& files, int first) {
   if (fault_at(Step::write_files)) return {Step::write_files, errno};
   for (const FrameFile& file : files) {
     if (!make_parents(box, file.path)) return {Step::write_files, errno};
     const UniqueFd target = open_beneath(box, file.path, O_WRONLY | O_CREAT | O_EXCL, file.executable ? 0555 : 0444);
     if (!target.valid()) return {Step::write_files, errno};
-    std::size_t done = 0;
-    while (done < file.content.size()) {
-      const ssize_t written = ::write(target.get(), file.content.data() + done, file.content.size() - done);
-      if (written < 0 && errno == EINTR) continue;
-      if (written <= 0) return {Step::write_files, written == 0 ? EIO : errno};
-      done += static_cast<std::size_t>(written);
-    }
+    const bool copied = first >= 0 && &file == &files.front();
+    if (!(copied ? copy_all(target.get(), first) : write_all(target.get(), file.content))) return {Step::write_files, errno};
   }
   return {};
 }

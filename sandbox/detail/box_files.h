@@ -10,8 +10,9 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// Writes input files below `box`, each new, no link followed.
-[[nodiscard]] Failure write_inputs(int box, const std::vector<FrameFile>& files);
+/// Writes input files below `box`, each new, no link followed. The first one's bytes are those of the file `first`, unless that is -1:
+/// they never pass through this process's memory.
+[[nodiscard]] Failure write_inputs(int box, const std::vector<FrameFile>& files, int first = -1);
 
 /// A file that the program wrote. Links anywhere on the way, anything but a regular file with one name, and special files
 /// are refused; opening never blocks.

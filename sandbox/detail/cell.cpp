@@ -156,7 +156,10 @@ void Cell::place_files() {
     failure_ = {Step::write_files, errno};
     fail();
   }
-  if ((failure_ = write_inputs(box_.get(), launch_.files))) fail();
+  const int executable = launch_.has(LaunchFrame::executable) ? fds_[launch_.descriptors() - 1].get() : -1;
+  const bool placed = launch_.has(LaunchFrame::place_executable);
+  if (!placed) target_.executable = executable;
+  if ((failure_ = write_inputs(box_.get(), launch_.files, placed ? executable : -1))) fail();
 }
 
 int Cell::run_child() {
@@ -174,12 +177,10 @@ void Cell::start_program() {
   arguments_ = pointers(launch_.arguments);
   environment_ = pointers(launch_.environment);
   for (int i = 0; i < 3; ++i) target_.streams[i] = fds_[static_cast<std::size_t>(i)].get();
-  std::size_t next = 4;
   if (launch_.has(LaunchFrame::judge)) {
-    target_.questions = fds_[next++].get();
-    target_.answers = fds_[next++].get();
+    target_.questions = fds_[4].get();
+    target_.answers = fds_[5].get();
   }
-  if (launch_.has(LaunchFrame::executable)) target_.executable = fds_[next++].get();
   target_.arguments = arguments_.data();
   target_.environment = environment_.data();
   target_.limits = {launch_.cpu_milliseconds, launch_.file_bytes,

@@ -11,10 +11,10 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// A compiled program: a sealed memory file, which runs without being copied into the box.
+/// A compiled program: a sealed memory file, which is run, or copied into the box, without its bytes in a process's memory.
 struct Compiled {
-  std::string content;
   UniqueFd file;
+  std::uint64_t bytes = 0;
 };
 
 /// Compiled programs by everything that went into them, least recently used out first. The key is the whole input, so that
@@ -30,7 +30,7 @@ class CompileCache {
   struct Entry {
     std::string key;
     std::shared_ptr<const Compiled> program;
-    [[nodiscard]] std::uint64_t bytes() const { return key.size() + program->content.size(); }
+    [[nodiscard]] std::uint64_t bytes() const { return key.size() + program->bytes; }
   };
 
   const std::uint64_t max_bytes_;

@@ -269,6 +269,8 @@ LaunchFrame read_launch(Reader& in) {
   in.check(!frame.arguments.empty(), "arguments");
   frame.environment = in.texts("environment", 1U << 17);
   frame.files = read_files(in);
+  const bool placed = frame.has(LaunchFrame::place_executable);
+  in.check(!placed || (frame.has(LaunchFrame::executable) && !frame.files.empty() && frame.files[0].content.empty()), "flags");
   return frame;
 }
 

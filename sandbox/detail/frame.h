@@ -79,14 +79,15 @@ struct LaunchFrame {
   enum Flag : std::uint32_t {
     mount_proc = 1,
     judge = 2,           ///< two more descriptors: questions, answers
-    executable = 4,      ///< one more descriptor: run it instead of arguments[0]
+    executable = 4,      ///< one more descriptor, the last: run it instead of arguments[0]
     fork_zygote = 8,     ///< run in a fork of the template's prepared interpreter
     limit_address_space = 16,
     keep_box = 32,       ///< the service wants a handle of the working directory, to collect files from
     wait_for_job = 64,   ///< the zygote's fork reads what it runs from descriptor 3: a LaunchFrame, and the judge's two
                          ///< descriptors where that says so
+    place_executable = 128,  ///< that descriptor's bytes are what the first of `files` holds; arguments[0] is run
   };
-  static constexpr std::uint32_t kAllFlags = 127;
+  static constexpr std::uint32_t kAllFlags = 255;
 
   std::uint32_t template_id = 0;
   std::uint32_t policy_id = 0;

@@ -15,7 +15,7 @@ struct LaunchRequest {
   LaunchFrame frame;
   MonitorOptions monitor;
   std::optional<JudgeChannel> judge;
-  int executable = -1;  ///< file to run instead of frame.arguments[0]
+  int executable = -1;  ///< file to run instead of frame.arguments[0], or to place (LaunchFrame::place_executable)
 };
 
 /// Makes the pipes and hands the frame to the broker. The run's own verdict where that fails.

@@ -1,7 +1,14 @@
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <random>
 
+#include "sandbox/detail/box_files.h"
 #include "sandbox/detail/cgroup_mounts.h"
 #include "sandbox/detail/cgroups.h"
 #include "sandbox/detail/channel.h"
@@ -74,6 +81,13 @@ TEST(FrameTest, UnsafeFilesAndHugeCountsAreRefused) {
   frame = example();
   frame.arguments.clear();
   EXPECT_EQ(parse_frame(encode(frame)).error().field, "arguments");
+  frame = example();
+  frame.flags = LaunchFrame::place_executable;
+  EXPECT_EQ(parse_frame(encode(frame)).error().field, "flags");
+  frame.flags |= LaunchFrame::executable;  // but the first file has bytes of its own
+  EXPECT_EQ(parse_frame(encode(frame)).error().field, "flags");
+  frame.files[0].content.clear();
+  EXPECT_TRUE(parse_frame(encode(frame)).has_value());
 }
 
 TEST(FrameTest, SafePathsAreRelativeAndPlain) {
@@ -107,6 +121,26 @@ TEST(ChannelTest, LongFramesTravelInAMemoryFile) {
   const auto parsed = parse_frame(message->bytes);
   ASSERT_TRUE(parsed.has_value());
   EXPECT_EQ(std::get<LaunchFrame>(*parsed).files[0].content, frame.files[0].content);
+}
+
+TEST(BoxFilesTest, FirstFileTakesItsBytesFromADescriptorWhosePositionStays) {
+  std::string directory = testing::TempDir() + "/fixpoint-box-XXXXXX";
+  ASSERT_NE(::mkdtemp(directory.data()), nullptr);
+  const UniqueFd box(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const std::string program(300'000, 'p');
+  const UniqueFd source = make_memory_file("program", std::as_bytes(std::span(program)), true);
+  ASSERT_EQ(::lseek(source.get(), 5, SEEK_SET), 5);
+  const Failure failure = write_inputs(box.get(), {{"main", "", true}, {"data.txt", "text", false}}, source.get());
+  EXPECT_FALSE(failure) << name(failure.step) << ' ' << failure.error;
+  const auto content = [&](const std::string& file) {
+    std::ifstream stream(directory + "/" + file, std::ios::binary);
+    return std::string(std::istreambuf_iterator<char>(stream), {});
+  };
+  EXPECT_TRUE(content("main") == program);
+  EXPECT_EQ(content("data.txt"), "text");
+  EXPECT_EQ(::access((directory + "/main").c_str(), X_OK), 0);
+  EXPECT_EQ(::lseek(source.get(), 0, SEEK_CUR), 5);
+  std::filesystem::remove_all(directory);
 }
 
 TEST(CgroupPlacesTest, HybridHostHasBothVersions) {
