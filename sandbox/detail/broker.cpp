@@ -1,6 +1,7 @@
 #include "sandbox/detail/broker.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
@@ -33,6 +34,14 @@ constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNetworks = 4;
 constexpr std::size_t kIdleLeaves = 8;
 constexpr std::size_t kOldMounts = 8;
+constexpr int kLargeBytes = 128 << 10;
+
+/// A root file system that runs share.
+struct Root {
+  TemplateFrame frame;  ///< without its files
+  UniqueFd whole;       ///< the frame as it came
+  UniqueFd mounts;      ///< valid once it is made
+};
 
 /// A run's init that waits for its job, or has it.
 struct LiveCell {
@@ -64,7 +73,8 @@ class Broker {
   void take_message();
   void handle(HelloFrame frame);
   void handle(ProbesFrame&&) {}  // only ever sent by a broker
-  void handle(TemplateFrame frame);
+  void handle(TemplateFrame frame, std::span<const std::byte> whole);
+  static Failure make(Root& root, bool user_namespace);
   void handle(PolicyFrame frame);
   void launch(LaunchFrame frame, Message& message);
   tl::expected<pid_t, Failure> take_cell(std::uint32_t template_id, bool proc);
@@ -88,8 +98,7 @@ class Broker {
   UniqueFd signals_;
   Host host_;
   std::uint32_t ready_cells_ = 0;
-  std::map<std::uint32_t, TemplateFrame> template_frames_;
-  std::map<std::uint32_t, UniqueFd> templates_;
+  std::map<std::uint32_t, Root> roots_;
   std::vector<std::vector<std::uint64_t>> filters_;
   NetworkPool networks_;
   CgroupTree cgroups_;
@@ -128,7 +137,29 @@ void Broker::handle(HelloFrame frame) {
   if (!send_frame(control_.get(), encode(probes), {})) open_ = false;
 }
 
-void Broker::handle(TemplateFrame frame) { template_frames_[frame.id] = std::move(frame); }
+/// Its files are needed once, and every init is a copy of this process, to be made and taken down: they stay out of its memory.
+void Broker::handle(TemplateFrame frame, std::span<const std::byte> whole) {
+  Root& root = roots_[frame.id];
+  root.whole = frame.files.empty() ? UniqueFd() : make_memory_file("fixpoint-template", whole, false);
+  if (root.whole.valid()) frame.files = {};
+  root.frame = std::move(frame);
+}
+
+Failure Broker::make(Root& root, bool user_namespace) {
+  std::vector<FrameFile> files = root.frame.files;
+  if (root.whole.valid()) {
+    Message message;
+    message.descriptors.emplace_back(::fcntl(root.whole.get(), F_DUPFD_CLOEXEC, 16));
+    auto frame = unfold_frame(message) ? parse_frame(message.bytes) : tl::unexpected(FrameError{});
+    if (!frame || !std::holds_alternative<TemplateFrame>(*frame)) return {Step::prepare_template, EBADMSG};
+    files = std::move(std::get<TemplateFrame>(*frame).files);
+  }
+  RootTemplate built = build_root(root.frame.roots, files, user_namespace);
+  if (built.failure) return built.failure;
+  root.mounts = std::move(built.mount_namespace);
+  root.whole.reset();
+  return {};
+}
 
 void Broker::handle(PolicyFrame frame) {
   if (filters_.size() <= frame.id) filters_.resize(frame.id + 1);
@@ -143,13 +174,10 @@ std::optional<CgroupLeaf> Broker::take_leaf() {
 }
 
 tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool proc) {
-  UniqueFd& mounts = templates_[template_id];
+  Root& root = roots_[template_id];
   if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
-  if (!mounts.valid()) {
-    const TemplateFrame& frame = template_frames_[template_id];
-    RootTemplate built = build_root(frame.roots, frame.files, host_.user_namespace);
-    if (built.failure) return tl::unexpected(built.failure);
-    mounts = std::move(built.mount_namespace);
+  if (!root.mounts.valid()) {
+    if (const Failure failure = make(root, host_.user_namespace)) return tl::unexpected(failure);
   }
   LiveCell cell;
   cell.template_id = template_id;
@@ -169,7 +197,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   const std::vector<int> join = cell.leaf.join_descriptors();
   CellPlan plan;
   plan.socket = sockets->second.get();
-  plan.mount_namespace = mounts.get();
+  plan.mount_namespace = root.mounts.get();
   plan.network_namespace = cell.network.get();
   plan.cgroup_namespace = host_.cgroup_namespace;
   plan.mount_proc = proc;
@@ -270,7 +298,8 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
 pid_t Broker::take_zygote(const LaunchFrame& frame) {
   if (frame.has(LaunchFrame::mount_proc)) return 0;
   const PolicyFrame filter{frame.policy_id, filters_[frame.policy_id]};
-  return zygotes_.take(template_frames_[frame.template_id], templates_[frame.template_id].get(), filter, host_.user_namespace);
+  const Root& root = roots_[frame.template_id];
+  return zygotes_.take(root.frame, root.mounts.get(), filter, host_.user_namespace);
 }
 
 /// A zygote's child is not its init's to wait for.
@@ -291,7 +320,7 @@ void Broker::take_end(LiveCell& cell) {
 void Broker::launch(LaunchFrame frame, Message& message) {
   if (message.descriptors.size() < 4) return;  // nobody to answer
   const int report = message.descriptors[3].get();
-  const bool known = template_frames_.contains(frame.template_id) && frame.policy_id < filters_.size();
+  const bool known = roots_.contains(frame.template_id) && frame.policy_id < filters_.size();
   if (!known || message.descriptors.size() != frame.descriptors()) return send_failure(report, {Step::parse_request, EINVAL});
   const bool proc = frame.has(LaunchFrame::mount_proc);
   const tl::expected<pid_t, Failure> pid = take_cell(frame.template_id, proc);
@@ -326,7 +355,7 @@ void Broker::take_message() {
   }
   if (auto* job = std::get_if<LaunchFrame>(&*frame)) return launch(std::move(*job), *message);
   if (auto* hello = std::get_if<HelloFrame>(&*frame)) return handle(*hello);
-  if (auto* root = std::get_if<TemplateFrame>(&*frame)) return handle(std::move(*root));
+  if (auto* root = std::get_if<TemplateFrame>(&*frame)) return handle(std::move(*root), message->bytes);
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) return handle(std::move(*policy));
 }
 
@@ -424,6 +453,8 @@ void Broker::set_up() {
   // A zygote's programs that outlive it come to us: the machine's init may take seconds to reap them, and until then their cells'
   // inits can't end.
   ::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+  // Large blocks go back to the kernel when they are freed; by itself the allocator would keep such sizes from then on.
+  ::mallopt(M_MMAP_THRESHOLD, kLargeBytes);
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
     files.rlim_cur = files.rlim_max;
