@@ -203,8 +203,8 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   plan.mount_proc = proc;
   plan.join = join;
   plan.writable = kUsualWritable;
-  plan.program = {host_.change_uid, host_.first_uid + 2 * cell.slot};
-  plan.init = {host_.change_uid, host_.first_uid + 2 * cell.slot + 1};
+  plan.program = {host_.change_uid, host_.first_uid + 2 * cell.slot, host_.capabilities_bounded && !host_.user_namespace};
+  plan.init = {host_.change_uid, host_.first_uid + 2 * cell.slot + 1, host_.capabilities_bounded};
   plan.nested_user_namespace = host_.user_namespace;
   plan.landlock_version = host_.landlock_version;
   plan.notify = host_.notify;

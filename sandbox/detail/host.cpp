@@ -63,6 +63,7 @@ Host Host::prepare(std::uint32_t without, bool user_namespace, const std::string
   host.landlock_version = asked(without, Protection::landlock) ? detail::landlock_version() : 0;
   host.seccomp = asked(without, Protection::seccomp);
   host.notify = host.seccomp && asked(without, Protection::seccomp_names) && action_available(SECCOMP_RET_USER_NOTIF);
+  host.capabilities_bounded = bound_capabilities();
   host.clone_flags = CLONE_NEWPID;
   if (asked(without, Protection::ipc_namespace)) host.clone_flags |= CLONE_NEWIPC;
   host.cgroup_wish = {asked(without, Protection::cgroup_memory), asked(without, Protection::cgroup_pids),

@@ -22,6 +22,7 @@ struct Host {
   bool notify = false;
   bool change_uid = false;
   unsigned first_uid = 0;
+  bool capabilities_bounded = false;  ///< nothing that the broker starts can gain one, outside of a new user namespace
   int landlock_version = 0;
   std::uint64_t clone_flags = 0;  ///< namespaces that are new for each run
   CgroupWish cgroup_wish;

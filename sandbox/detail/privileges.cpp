@@ -18,14 +18,17 @@ namespace {
 
 constexpr unsigned kInnerId = 1000;
 
-bool drop_capabilities() {
-  for (unsigned long capability = 0; capability < 64; ++capability) {
-    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) {
-      if (errno == EINVAL && capability > CAP_LAST_CAP) break;  // past the kernel's last one
-      if (errno == EINVAL) break;
-      return false;
-    }
+constexpr unsigned long kCapabilities = 64;  // more than any kernel has
+
+bool empty_bounding_set() {
+  for (unsigned long capability = 0; capability < kCapabilities; ++capability) {
+    if (::prctl(PR_CAPBSET_DROP, capability, 0, 0, 0) != 0) return errno == EINVAL;  // past the kernel's last one
   }
+  return true;
+}
+
+bool drop_capabilities(bool bounded) {
+  if (!bounded && !empty_bounding_set()) return false;
   constexpr unsigned long kLocked = SECBIT_NOROOT | SECBIT_NOROOT_LOCKED | SECBIT_NO_SETUID_FIXUP_LOCKED |
                                     SECBIT_KEEP_CAPS_LOCKED | SECBIT_NO_CAP_AMBIENT_RAISE |
                                     SECBIT_NO_CAP_AMBIENT_RAISE_LOCKED;
@@ -53,7 +56,7 @@ bool write_file(const char* path, const char* text) {
 
 Failure drop_privileges(const Identity& identity) {
   // The bounding set and securebits need CAP_SETPCAP, which the change of uid takes away.
-  if (fault_at(Step::drop_capabilities) || !drop_capabilities()) return {Step::drop_capabilities, errno};
+  if (fault_at(Step::drop_capabilities) || !drop_capabilities(identity.bounded)) return {Step::drop_capabilities, errno};
   if (identity.change) {
     if (fault_at(Step::drop_groups) || ::syscall(SYS_setgroups, 0, nullptr) != 0) return {Step::drop_groups, errno};
     if (::syscall(SYS_setresgid, identity.id, identity.id, identity.id) != 0) return {Step::drop_groups, errno};
@@ -63,6 +66,18 @@ Failure drop_privileges(const Identity& identity) {
   if (::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0) != 0) return {Step::drop_capabilities, errno};
   if (fault_at(Step::no_new_privileges) || ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return {Step::no_new_privileges, errno};
   return {};
+}
+
+bool bound_capabilities() {
+  return keep_capabilities() && empty_bounding_set() && capabilities_bounded();
+}
+
+bool capabilities_bounded() {
+  for (unsigned long capability = 0; capability < kCapabilities; ++capability) {
+    const int bounded = ::prctl(PR_CAPBSET_READ, capability, 0, 0, 0);
+    if (bounded != 0) return bounded < 0 && capability > 0;  // past the kernel's last one
+  }
+  return true;
 }
 
 bool keep_capabilities() {

@@ -306,6 +306,17 @@ TEST(SandboxRunTest, PythonStartedAheadIsHeldToItsLimits) {
   }
 }
 
+TEST(SandboxRunTest, NoCapabilityCanBeHadHoweverAProgramIsStarted) {
+  Job program = python("import ctypes\nc = ctypes.CDLL(None)\nbounding = [c.prctl(23, i, 0, 0, 0) for i in range(64)]\n"
+                       "header, sets = (ctypes.c_uint32 * 2)(0x20080522, 0), (ctypes.c_uint32 * 6)(*[7] * 6)\n"
+                       "print(bounding[0], bounding.count(1), c.capget(header, sets), list(sets))");
+  for (const Start start : {Start::cold, Start::warm, Start::warm}) {
+    program.start = start;
+    const Verdict verdict = shared_sandbox().run(program);
+    EXPECT_EQ(verdict.standard_output.bytes, "0 0 0 [0, 0, 0, 0, 0, 0]\n") << text_of(verdict);
+  }
+}
+
 std::set<std::string> children_of_this_process() {
   std::set<std::string> all;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {

@@ -18,6 +18,7 @@
 #include "sandbox/detail/box_files.h"
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
+#include "sandbox/detail/privileges.h"
 #include "sandbox/detail/target.h"
 #include "sandbox/detail/zygote/usual_pages.h"
 
@@ -36,6 +37,7 @@ struct Zygote {
   std::vector<UniqueFd> descriptors;
   PageFiles memory;  ///< ours and the trial's
   UsualPages usual;  ///< what a program touches
+  bool bounded = false;  ///< the bounding set is empty, and so is a child's in the same user namespace
 };
 
 Zygote& zygote() {
@@ -93,7 +95,7 @@ TargetPlan make_plan() {
     plan.answers = fds[6].get();
   }
   plan.limits = {request.cpu_milliseconds, request.file_bytes, request.address_space_bytes, request.processes};
-  plan.identity = {request.change_uid != 0, request.uid};
+  plan.identity = {request.change_uid != 0, request.uid, zygote().bounded && request.nested_user_namespace == 0};
   plan.landlock_version = static_cast<int>(request.landlock_version);
   plan.filter = zygote().filter;
   plan.notify = request.notify != 0;
@@ -122,7 +124,10 @@ void PyOS_AfterFork_Child();
 void fixpoint_zygote_forked(int pid);
 
 /// Once, before the first receive. `trial`: the pid of a child that will do what programs do, or 0.
-void fixpoint_zygote_prepare(int trial) { send_report(Report::Kind::ready, {static_cast<std::uint64_t>(trial)}); }
+void fixpoint_zygote_prepare(int trial) {
+  zygote().bounded = capabilities_bounded();
+  send_report(Report::Kind::ready, {static_cast<std::uint64_t>(trial)});
+}
 
 /// Blocks until there is a program to fork (1), the trial is to begin (2) or the broker is gone (0). After 1, what
 /// fixpoint_zygote_fork makes is born in the run's pid namespace.
