@@ -134,7 +134,7 @@ struct Report {
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
     end,          ///< monitor to broker: the run is to end now
     ready,        ///< zygote to broker: the interpreter stands; values: pid of its trial (0: it has none)
-    memory,       ///< broker to zygote: with its /proc/PID/maps, its pagemap and its trial's
+    memory,       ///< broker to zygote: with its /proc/PID/maps and its trial's pagemap; without both where one can't be seen
     forked,       ///< zygote to broker: values: pid of the run's init, pid of its program (0: the fork failed)
     child_ended,  ///< broker to init: values: pid, wait status, user us, system us, peak resident bytes
     accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask

@@ -72,17 +72,18 @@ std::vector<std::pair<pid_t, int>> Zygotes::sockets() const {
   return all;
 }
 
-/// Its root has no /proc.
+/// Its root has no /proc. Without descriptors the message says that there is nothing to see.
 void Zygotes::show_memory(pid_t pid, const Zygote& zygote, pid_t trial) {
   const auto open = [](pid_t process, const char* file) {
     return UniqueFd(::open(("/proc/" + std::to_string(process) + file).c_str(), O_RDONLY | O_CLOEXEC));
   };
-  const UniqueFd maps = open(pid, "/maps"), pages = open(pid, "/pagemap"), trial_pages = open(trial, "/pagemap");
-  if (!maps.valid() || !pages.valid() || !trial_pages.valid()) return;
+  if (trial == 0) return;
+  const UniqueFd maps = open(pid, "/maps"), pages = open(trial, "/pagemap");
   Report report;
   report.kind = Report::Kind::memory;
-  const int descriptors[] = {maps.get(), pages.get(), trial_pages.get()};
-  (void)send_message(zygote.socket.get(), std::as_bytes(std::span(&report, 1)), descriptors);
+  const int descriptors[] = {maps.get(), pages.get()};
+  const std::size_t count = maps.valid() && pages.valid() ? 2 : 0;
+  (void)send_message(zygote.socket.get(), std::as_bytes(std::span(&report, 1)), std::span(descriptors, count));
 }
 
 std::optional<Zygotes::ProgramEnd> Zygotes::take_message(pid_t pid) {

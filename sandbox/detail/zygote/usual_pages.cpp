@@ -64,7 +64,7 @@ UsualPages usual_pages(const PageFiles& files) {
     const std::string_view kind(after);
     if (kind.starts_with(" rw-p")) append_pages(files.trial.get(), begin, end, kPresent | kExclusive, usual.written);
     const bool of_file = (kind.starts_with(" r-xp") || kind.starts_with(" r--p")) && kind.find('/') != kind.npos;
-    if (of_file) append_pages(files.pages.get(), begin, end, kPresent, usual.read);
+    if (of_file) append_pages(files.trial.get(), begin, end, kPresent, usual.read);
   }
   return usual;
 }

@@ -17,19 +17,18 @@ struct PageRun {
 /// What a child of this process is going to touch.
 struct UsualPages {
   std::vector<PageRun> written;  ///< private memory: each page is copied on the first write
-  std::vector<PageRun> read;     ///< of files: a child has none of them mapped at first
+  std::vector<PageRun> read;     ///< of files: a child has none of them mapped at first, and each takes time at its end, too
 };
 
 /// What shows a process's pages.
 struct PageFiles {
-  UniqueFd maps;   ///< /proc/PID/maps of this process
-  UniqueFd pages;  ///< its pagemap
+  UniqueFd maps;   ///< /proc/PID/maps of this process, which a child of it shares
   UniqueFd trial;  ///< the pagemap of a child that did what programs do
 };
 
-/// `written` are the writable private pages that the child has for itself (this process's own pagemap lacks those that it shares
-/// with other children); `read` are the pages of programs and libraries that this process has mapped. Empty where the files cannot
-/// be read.
+/// `written` are the writable private pages that the child has for itself, `read` the pages of programs and libraries that it has
+/// mapped. (This process's own pagemap lacks those that it shares with other children, and has many that only its start needed.)
+/// Empty where the files cannot be read.
 [[nodiscard]] UsualPages usual_pages(const PageFiles& files);
 
 /// Gives this process its own copy of each written page and maps each read one; what the kernel cannot do is left for later

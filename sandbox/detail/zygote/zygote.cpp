@@ -129,16 +129,17 @@ void fixpoint_zygote_prepare(int trial) {
   send_report(Report::Kind::ready, {static_cast<std::uint64_t>(trial)});
 }
 
-/// Blocks until there is a program to fork (1), the trial is to begin (2) or the broker is gone (0). After 1, what
-/// fixpoint_zygote_fork makes is born in the run's pid namespace.
+/// Blocks until there is a program to fork (1), the trial is to begin (2), it is of no use because its pages can't be seen (3) or the
+/// broker is gone (0). After 1, what fixpoint_zygote_fork makes is born in the run's pid namespace.
 int fixpoint_zygote_receive() {
   while (true) {
     std::optional<Message> message = receive_message(kControl, true);
     if (!message) return 0;
     const auto report = parse_report(message->bytes);
-    if (report && report->kind == Report::Kind::memory && message->descriptors.size() == 3) {
+    if (report && report->kind == Report::Kind::memory) {
       auto& files = message->descriptors;
-      zygote().memory = {std::move(files[0]), std::move(files[1]), std::move(files[2])};
+      if (files.size() != 2) return 3;
+      zygote().memory = {std::move(files[0]), std::move(files[1])};
       return 2;
     }
     if (!unfold_frame(*message)) return 0;

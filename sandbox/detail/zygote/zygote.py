@@ -169,6 +169,9 @@ def learn(library, pid, tells, done):
             library.fixpoint_zygote_learn()
     except OSError:
         pass  # it has died: then nothing is known
+
+
+def end_trial(pid, tells, done):
     os.close(tells)
     os.close(done)
     os.kill(pid, signal.SIGKILL)
@@ -206,8 +209,10 @@ def serve():
     trial = start_trial()
     library.fixpoint_zygote_prepare(trial[0])
     while wanted := library.fixpoint_zygote_receive():
-        if wanted == 2:
-            learn(library, *trial)
+        if wanted != 1:
+            if wanted == 2:
+                learn(library, *trial)
+            end_trial(*trial)
             continue
         pid = library.fixpoint_zygote_fork()
         if pid != 0:
