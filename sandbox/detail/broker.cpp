@@ -53,7 +53,6 @@ struct LiveCell {
   UniqueFd socket;
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
-  UniqueFd mounts;  ///< held so that they are taken down after the run's answer, not before it
   CgroupLeaf leaf;
   pid_t zygote = 0;  ///< whose fork the program is
   bool ending = false;
@@ -88,6 +87,7 @@ class Broker {
   bool refill();
   void reap();
   void account(LiveCell& cell);
+  void keep_mounts(LiveCell& cell);
   void shut_down();
   static void send_report(int socket, const Report& report, std::span<const int> descriptors = {});
   static void send_failure(int socket, Failure failure);
@@ -237,10 +237,9 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   cell.report.reset(::dup(message.descriptors[3].get()));
   if (!cell.report.valid()) return {Step::send_to_init, errno};
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
-  cell.mounts = hold_mount_namespace(cell.pidfd);
   Report started;
   started.kind = Report::Kind::started;
-  started.values[2] = cell.leaf.read().cpu_microseconds;
+  started.values[2] = cell.leaf.cpu_microseconds();
   std::vector<int> handles{cell.pidfd.get()};
   if (cell.leaf.cpu_counter() >= 0) {
     started.values[0] = 1;
@@ -396,6 +395,13 @@ void Broker::account(LiveCell& cell) {
   send_report(cell.report.get(), report);
 }
 
+/// The init has sent them when they stood. They are taken down after the run's answer, not before it.
+void Broker::keep_mounts(LiveCell& cell) {
+  std::optional<Message> sent = receive_message(cell.socket.get(), false);
+  if (!sent || sent->descriptors.empty() || old_mounts_.size() >= kOldMounts) return;
+  old_mounts_.push_back(std::move(sent->descriptors[0]));
+}
+
 void Broker::reap() {
   signalfd_siginfo pending{};
   (void)!::read(signals_.get(), &pending, sizeof pending);
@@ -422,7 +428,7 @@ void Broker::reap() {
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
-    if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));
+    keep_mounts(cell);
     free_slots_.push_back(cell.slot);
     cells_.erase(found);
   }

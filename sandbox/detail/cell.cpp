@@ -22,6 +22,7 @@
 #include "sandbox/detail/box_files.h"
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
+#include "sandbox/detail/namespaces.h"
 #include "sandbox/detail/target.h"
 
 namespace fixpoint::sandbox::detail {
@@ -114,7 +115,10 @@ void Cell::prepare() {
   const OwnProc proc = plan_.mount_proc ? make_own_proc() : OwnProc{};
   if ((failure_ = enter_root(plan_.mount_namespace))) return;
   if ((failure_ = mount_writable(plan_.writable, plan_.program.change, plan_.program.id))) return;
-  if (plan_.mount_proc) failure_ = attach_own_proc(proc);
+  if (plan_.mount_proc && (failure_ = attach_own_proc(proc))) return;
+  const UniqueFd mounts = hold_own_mounts();
+  const int descriptor = mounts.get();
+  if (mounts.valid()) (void)send_message(plan_.socket, std::as_bytes(std::span("m", 1)), std::span(&descriptor, 1));
 }
 
 /// The copy of the broker's process came with all of its descriptors.

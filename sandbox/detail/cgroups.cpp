@@ -229,9 +229,11 @@ Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
   return {};
 }
 
+std::uint64_t CgroupLeaf::cpu_microseconds() const { return parse_cpu_counter(reread(cpu_counter_)); }
+
 CgroupCounters CgroupLeaf::read() const {
   CgroupCounters counters;
-  counters.cpu_microseconds = parse_cpu_counter(reread(cpu_counter_));
+  counters.cpu_microseconds = cpu_microseconds();
   const std::uint64_t peak = parse_number(reread(peak_));
   counters.peak_memory_bytes = peak > base_.peak_memory_bytes ? peak - base_.peak_memory_bytes : 0;
   counters.oom_kills = field(reread(oom_), "oom_kill") - base_.oom_kills;

@@ -57,6 +57,7 @@ class CgroupLeaf {
   /// Step::set_cgroup_limits with the errno.
   [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
   [[nodiscard]] CgroupCounters read() const;
+  [[nodiscard]] std::uint64_t cpu_microseconds() const;  ///< of read(), alone
   /// Makes the empty leaf ready for another run, whose counters start anew. False where it must be removed: v2's peak
   /// cannot be reset, and a leaf that hit a limit or kept memory is not trusted again. Not for one whose run was killed.
   [[nodiscard]] bool recycle();

@@ -57,9 +57,10 @@ pid_t clone_process(const Clone& options, UniqueFd& pidfd) {
   return child;
 }
 
-UniqueFd hold_mount_namespace(const UniqueFd& pidfd) {
+UniqueFd hold_own_mounts() {
   constexpr unsigned long kGetMountNamespace = _IO(0xFF, 3);  // PIDFD_GET_MNT_NAMESPACE of linux/pidfd.h
-  return UniqueFd(::ioctl(pidfd.get(), kGetMountNamespace, 0));
+  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  return UniqueFd(::ioctl(self.get(), kGetMountNamespace, 0));
 }
 
 NamespaceIds own_namespaces() {
