@@ -10,6 +10,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
+#include <span>
+#include <utility>
 
 namespace fixpoint::sandbox::detail {
 
@@ -31,57 +34,145 @@ BpfInstruction jump(int code, std::uint32_t operand, std::size_t if_true, std::s
 
 void append(Code& code, const Code& tail) { code.insert(code.end(), tail.begin(), tail.end()); }
 
-Code answer(Action action, bool notify) { return {statement(BPF_RET | BPF_K, filter_answer(action, notify))}; }
-
 /// The low word of argument `index`; x86-64 is little-endian.
 std::uint32_t argument_offset(std::uint8_t index) {
   return static_cast<std::uint32_t>(offsetof(seccomp_data, args) + sizeof(__u64) * index);
 }
 
-/// All rules of one call in order; falls through to ENOSYS.
-Code call_code(const std::vector<const SyscallRule*>& rules, bool notify) {
-  Code code;
-  for (const SyscallRule* rule : rules) {
-    Code block;
-    // A failed test jumps over the rest of its rule: three instructions for each later test, and the answer.
-    for (std::size_t i = 0; i < rule->tests.size(); ++i) {
-      const ArgumentTest& test = rule->tests[i];
-      block.push_back(statement(BPF_LD | BPF_W | BPF_ABS, argument_offset(test.index)));
-      block.push_back(statement(BPF_ALU | BPF_AND | BPF_K, test.mask));
-      block.push_back(jump(BPF_JEQ, test.value, 0, (rule->tests.size() - 1 - i) * 3 + 1));
-    }
-    append(block, answer(rule->action, notify));
-    append(code, block);
-    if (rule->tests.empty()) return code;
-  }
-  append(code, answer(Action::enosys, notify));
-  return code;
-}
-
-/// Numbers from `first` up to the next range's first are answered by `code`.
-struct Range {
-  std::uint32_t first = 0;
-  Code code;
+/// What a call is answered: by the first of `cases` whose tests hold, or else by `otherwise`.
+struct Decision {
+  struct Case {
+    std::span<const ArgumentTest> tests;
+    std::uint32_t answer = 0;
+  };
+  std::vector<Case> cases;
+  std::uint32_t otherwise = 0;
 };
 
-bool same(const Code& a, const Code& b) {
-  return a.size() == b.size() && std::memcmp(a.data(), b.data(), a.size() * sizeof(BpfInstruction)) == 0;
+/// `unknown`: the answer where no rule holds.
+Decision decide(const std::vector<const SyscallRule*>& rules, bool notify, std::uint32_t unknown) {
+  Decision decision{{}, unknown};
+  for (const SyscallRule* rule : rules) {
+    const std::uint32_t answer = filter_answer(rule->action, notify);
+    if (rule->tests.empty()) {
+      decision.otherwise = answer;
+      break;
+    }
+    decision.cases.push_back({rule->tests, answer});
+  }
+  return decision;
 }
 
-Code search(const Range* first, const Range* last) {
-  if (last - first == 1) return first->code;
-  const Range* middle = first + (last - first) / 2;
-  const Code low = search(first, middle);
-  const Code high = search(middle, last);
-  Code code;
-  if (low.size() <= 255) {
-    code.push_back(jump(BPF_JGE, middle->first, low.size(), 0));
-  } else {  // conditional jumps reach 255 instructions, unconditional ones any distance
-    code.push_back(jump(BPF_JGE, middle->first, 0, 1));
-    code.push_back(statement(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(low.size())));
+/// Numbers from `first` up to the next range's first are answered alike.
+struct Range {
+  std::uint32_t first = 0;
+  Decision decision;
+
+  [[nodiscard]] bool plain() const { return decision.cases.empty(); }
+};
+
+/// Code whose answers stand once, at its end, where conditional jumps lead.
+class Block {
+ public:
+  /// A binary search over [first, last).
+  void search(const Range* first, const Range* last);
+  /// Empty where a conditional jump does not reach its target.
+  [[nodiscard]] std::optional<Code> finish();
+
+ private:
+  struct Exit {
+    std::size_t from = 0;
+    bool if_true = false;
+    std::uint32_t answer = 0;
+  };
+
+  void decide(const Decision& decision);
+  void branch(std::size_t from, bool if_true, const Range* first, const Range* last);
+  void land(std::size_t from, bool if_true);
+
+  Code code_;
+  std::vector<Exit> exits_;
+  bool reached_ = true;
+};
+
+/// The jump at `from` leads to what comes next.
+void Block::land(std::size_t from, bool if_true) {
+  constexpr std::size_t kReach = 255;
+  const std::size_t distance = code_.size() - from - 1;
+  if (distance > kReach) reached_ = false;
+  (if_true ? code_[from].jump_true : code_[from].jump_false) = static_cast<std::uint8_t>(distance);
+}
+
+void Block::decide(const Decision& decision) {
+  const ArgumentTest* loaded = nullptr;  // whose argument the accumulator holds, masked
+  for (const Decision::Case& one : decision.cases) {
+    std::vector<std::size_t> failed;
+    for (const ArgumentTest& test : one.tests) {
+      if (loaded == nullptr || loaded->index != test.index || loaded->mask != test.mask) {
+        code_.push_back(statement(BPF_LD | BPF_W | BPF_ABS, argument_offset(test.index)));
+        if (test.mask != ~0U) code_.push_back(statement(BPF_ALU | BPF_AND | BPF_K, test.mask));
+        loaded = &test;
+      }
+      const std::size_t from = code_.size();
+      code_.push_back(jump(BPF_JEQ, test.value, 0, 0));
+      if (&test == &one.tests.back()) exits_.push_back({from, true, one.answer});
+      else failed.push_back(from);
+    }
+    // After several tests it depends on which of them failed.
+    if (!failed.empty()) loaded = nullptr;
+    for (const std::size_t from : failed) land(from, false);
   }
-  append(code, low);
-  append(code, high);
+  code_.push_back(statement(BPF_RET | BPF_K, decision.otherwise));
+}
+
+void Block::branch(std::size_t from, bool if_true, const Range* first, const Range* last) {
+  if (last - first == 1 && first->plain()) {
+    exits_.push_back({from, if_true, first->decision.otherwise});
+    return;
+  }
+  land(from, if_true);
+  search(first, last);
+}
+
+void Block::search(const Range* first, const Range* last) {
+  if (last - first == 1) return decide(first->decision);
+  const Range* middle = first + (last - first) / 2;
+  const std::size_t from = code_.size();
+  code_.push_back(jump(BPF_JGE, middle->first, 0, 0));
+  branch(from, false, first, middle);
+  branch(from, true, middle, last);
+}
+
+std::optional<Code> Block::finish() {
+  std::map<std::uint32_t, std::vector<Exit>> answers;
+  for (const Exit& exit : exits_) answers[exit.answer].push_back(exit);
+  for (const auto& [answer, exits] : answers) {
+    for (const Exit& exit : exits) land(exit.from, exit.if_true);
+    code_.push_back(statement(BPF_RET | BPF_K, answer));
+  }
+  if (!reached_) return std::nullopt;
+  return std::move(code_);
+}
+
+/// One block, or as few as conditional jumps allow; empty where they don't reach over the tests of a single call.
+std::optional<Code> search(const Range* first, const Range* last) {
+  Block block;
+  block.search(first, last);
+  if (auto whole = block.finish()) return whole;
+  if (last - first == 1) return std::nullopt;
+  const Range* middle = first + (last - first) / 2;
+  const auto low = search(first, middle);
+  const auto high = search(middle, last);
+  if (!low || !high) return std::nullopt;
+  Code code;
+  if (low->size() <= 255) {
+    code.push_back(jump(BPF_JGE, middle->first, low->size(), 0));
+  } else {  // unconditional jumps reach any distance
+    code.push_back(jump(BPF_JGE, middle->first, 0, 1));
+    code.push_back(statement(BPF_JMP | BPF_JA, static_cast<std::uint32_t>(low->size())));
+  }
+  append(code, *low);
+  append(code, *high);
   return code;
 }
 
@@ -116,29 +207,32 @@ tl::expected<std::vector<BpfInstruction>, FilterError> compile_filter(const Sysc
     }
     calls[static_cast<std::uint32_t>(number)].push_back(&rule);
   }
-  const Code unknown = answer(Action::enosys, notify);
-  std::vector<Range> ranges{{0, unknown}};
-  const auto add = [&ranges](std::uint32_t first, const Code& code) {
-    if (ranges.back().first == first) {
-      ranges.back().code = code;
-      if (ranges.size() > 1 && same(ranges[ranges.size() - 2].code, code)) ranges.pop_back();
-    } else if (!same(ranges.back().code, code)) {
-      ranges.push_back({first, code});
+  const std::uint32_t unknown = filter_answer(Action::enosys, notify);
+  std::vector<Range> ranges{{0, {{}, unknown}}};
+  const auto add = [&ranges](std::uint32_t first, Decision decision) {
+    if (ranges.back().first == first && ranges.size() > 1) ranges.pop_back();
+    const Range& last = ranges.back();
+    if (last.first == first) ranges.back().decision = std::move(decision);
+    else if (!decision.cases.empty() || !last.plain() || last.decision.otherwise != decision.otherwise) {
+      ranges.push_back({first, std::move(decision)});
     }
   };
   for (const auto& [number, rules] : calls) {
-    add(number, call_code(rules, notify));
-    add(number + 1, unknown);
+    add(number, decide(rules, notify, unknown));
+    add(number + 1, {{}, unknown});
   }
-  add(kX32Bit, answer(Action::deny, notify));
-  add(kNoCall, unknown);
+  const std::uint32_t denied = filter_answer(Action::deny, notify);
+  add(kX32Bit, {{}, denied});
+  add(kNoCall, {{}, unknown});
 
   Code filter;
   filter.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)));
   filter.push_back(jump(BPF_JEQ, AUDIT_ARCH_X86_64, 1, 0));
-  append(filter, answer(Action::deny, notify));
+  filter.push_back(statement(BPF_RET | BPF_K, denied));
   filter.push_back(statement(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
-  append(filter, search(ranges.data(), ranges.data() + ranges.size()));
+  const auto found = search(ranges.data(), ranges.data() + ranges.size());
+  if (!found) return tl::unexpected(FilterError{"filter", "too many tests of one call"});
+  append(filter, *found);
   return filter;
 }
 
