@@ -32,6 +32,13 @@ struct Limits {
   bool operator==(const Limits&) const = default;
 };
 
+/// For tests of faults: what becomes of the process that takes the chosen set-up step.
+enum class Fault : std::uint8_t {
+  fails,  ///< the step does not succeed
+  kills,  ///< it dies there
+  waits,  ///< it stands there under the name "fixpoint-fault" until SIGUSR1 comes, at most a minute; then it goes on
+};
+
 /// One layer of the containment. A verdict lists which ones stood around the run and which ones the host lacks.
 enum class Protection : std::uint8_t {
   user_namespace,  ///< only where the service is not root

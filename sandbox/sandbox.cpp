@@ -63,7 +63,7 @@ detail::HelloFrame hello(const Options& options) {
   for (std::uint32_t step = 0; step < static_cast<std::uint32_t>(detail::Step::count); ++step) {
     if (!options.fault_step.empty() && detail::kStepNames[step] == options.fault_step) frame.fault_step = step;
   }
-  frame.fault_kill = options.fault_kills ? 1 : 0;
+  frame.fault = static_cast<std::uint32_t>(options.fault);
   return frame;
 }
 

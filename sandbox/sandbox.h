@@ -27,9 +27,9 @@ struct Options {
   bool warm = true;
   std::uint32_t max_runs = 64;  ///< alive at once; further calls of run wait
   std::uint64_t compile_cache_bytes = 256ULL << 20;
-  /// For tests of faults: the set-up step of this name fails in every run, or the process that takes it dies there.
+  /// For tests of faults: the set-up step of this name does not go well in any run.
   std::string fault_step = {};
-  bool fault_kills = false;
+  Fault fault = Fault::fails;
 };
 
 struct StartError {

@@ -129,7 +129,7 @@ void Broker::send_failure(int socket, Failure failure) {
 
 void Broker::handle(HelloFrame frame) {
   ready_cells_ = frame.ready_cells;
-  injected_fault = {static_cast<Step>(frame.fault_step), frame.fault_kill != 0};
+  injected_fault = {static_cast<Step>(frame.fault_step), static_cast<Fault>(frame.fault)};
   host_ = Host::prepare(frame.without, user_namespace_, user_namespace_error_);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   cgroups_ = CgroupTree(host_.cgroup_wish);
@@ -266,7 +266,7 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
 Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link) {
   ForkFrame fork;
   fork.fault_step = static_cast<std::uint32_t>(injected_fault.step);
-  fork.fault_kill = injected_fault.kill ? 1 : 0;
+  fork.fault = static_cast<std::uint32_t>(injected_fault.fault);
   fork.init = static_cast<std::uint32_t>(cell.pid);
   fork.change_uid = host_.change_uid ? 1 : 0;
   fork.uid = host_.first_uid + 2 * cell.slot;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "sandbox/policy.h"
+
 namespace fixpoint::sandbox::detail {
 
 namespace {
@@ -106,7 +108,7 @@ void write(Writer& out, const HelloFrame& frame) {
   out.number(frame.without);
   out.number(frame.ready_cells);
   out.number(frame.fault_step);
-  out.number(frame.fault_kill);
+  out.number(frame.fault);
 }
 
 void write(Writer& out, const ProbesFrame& frame) {
@@ -141,7 +143,7 @@ void write(Writer& out, const ForkFrame& frame) {
   out.number(kFork);
   for (const std::uint32_t value :
        {frame.init, frame.change_uid, frame.uid, frame.nested_user_namespace, frame.namespaces, frame.landlock_version,
-        frame.notify, frame.judge, frame.wait_for_job, frame.processes, frame.fault_step, frame.fault_kill}) {
+        frame.notify, frame.judge, frame.wait_for_job, frame.processes, frame.fault_step, frame.fault}) {
     out.number(value);
   }
   for (const std::uint64_t value : {frame.cpu_milliseconds, frame.file_bytes, frame.address_space_bytes}) out.number64(value);
@@ -173,8 +175,8 @@ HelloFrame read_hello(Reader& in) {
   frame.ready_cells = in.number("ready cells");
   in.check(frame.ready_cells <= 64, "ready cells");
   frame.fault_step = in.number("fault step");
-  frame.fault_kill = in.number("fault kill");
-  in.check(frame.fault_kill <= 1, "fault kill");
+  frame.fault = in.number("fault");
+  in.check(frame.fault <= static_cast<std::uint32_t>(Fault::waits), "fault");
   return frame;
 }
 
@@ -229,7 +231,7 @@ ForkFrame read_fork(Reader& in) {
   for (std::uint32_t* value :
        {&frame.init, &frame.change_uid, &frame.uid, &frame.nested_user_namespace, &frame.namespaces,
         &frame.landlock_version, &frame.notify, &frame.judge, &frame.wait_for_job,
-        &frame.processes, &frame.fault_step, &frame.fault_kill}) {
+        &frame.processes, &frame.fault_step, &frame.fault}) {
     *value = in.number("fork");
   }
   in.check(frame.judge <= 1, "judge");

@@ -17,8 +17,8 @@ namespace fixpoint::sandbox::detail {
 struct HelloFrame {
   std::uint32_t without = 0;
   std::uint32_t ready_cells = 0;
-  std::uint32_t fault_step = 0;  ///< for tests: Step, and whether the process dies in it
-  std::uint32_t fault_kill = 0;
+  std::uint32_t fault_step = 0;  ///< for tests: Step, and what becomes of the process in it (Fault)
+  std::uint32_t fault = 0;
 };
 
 /// The broker's answer: what it has, with the probe that proved it.
@@ -60,7 +60,7 @@ struct ForkFrame {
   std::uint32_t wait_for_job = 0;
   std::uint32_t processes = 0;
   std::uint32_t fault_step = 0;
-  std::uint32_t fault_kill = 0;
+  std::uint32_t fault = 0;
   std::uint64_t cpu_milliseconds = 0;
   std::uint64_t file_bytes = 0;
   std::uint64_t address_space_bytes = 0;

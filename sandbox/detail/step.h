@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <string_view>
 
+#include "sandbox/policy.h"
+
 namespace fixpoint::sandbox::detail {
 
 /// Everything that must succeed before a program starts, in order. A failed step is the verdict "setup_error: <name>".
@@ -61,12 +63,12 @@ static_assert(sizeof(kStepNames) / sizeof(kStepNames[0]) == static_cast<std::siz
   return step < Step::count ? kStepNames[static_cast<std::size_t>(step)] : std::string_view("unknown_step");
 }
 
-/// For tests of faults: one step that does not succeed. Set in the broker before any run; children inherit it.
-struct Fault {
+/// For tests of faults: one step that does not go well. Set in the broker before any run; children inherit it.
+struct InjectedFault {
   Step step = Step::none;
-  bool kill = false;  ///< the process that takes the step dies in it; otherwise the step fails
+  Fault fault = Fault::fails;
 };
-inline Fault injected_fault;
+inline InjectedFault injected_fault;
 
 /// Called at the beginning of each step: true when it has to fail (errno is set).
 [[nodiscard]] bool fault_at(Step step);

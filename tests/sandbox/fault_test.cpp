@@ -1,13 +1,16 @@
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
 #include <thread>
+#include <vector>
 
 #include "sandbox/detail/step.h"
 #include "tests/sandbox/host_state.h"
@@ -77,7 +80,7 @@ TEST_P(FaultTest, ProcessKilledInAStepNeverPassesAndNothingIsLeft) {
   const auto step = static_cast<Step>(GetParam());
   for (const Start start : {Start::cold, Start::warm}) {
     if (!taken(step, start)) continue;
-    auto faulty = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step)), .fault_kills = true});
+    auto faulty = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step)), .fault = Fault::kills});
     ASSERT_TRUE(faulty.has_value()) << faulty.error().message();
     const Verdict verdict = faulty->run(program(start));
     EXPECT_FALSE(verdict.ok()) << name(step) << ": " << text_of(verdict);
@@ -89,6 +92,98 @@ TEST_P(FaultTest, ProcessKilledInAStepNeverPassesAndNothingIsLeft) {
     }
   }
   EXPECT_TRUE(shared_sandbox().run(program(Start::cold)).ok());
+}
+
+/// What waits in the chosen step (Fault::waits), of all that comes of `pid`.
+std::vector<int> in_step(int pid) {
+  std::vector<int> waiting, all{pid};
+  for (std::size_t at = 0; at < all.size(); ++at) {
+    if (name_of(all[at]) == "fixpoint-fault") waiting.push_back(all[at]);
+    for (const int child : children_of(all[at])) all.push_back(child);
+  }
+  return waiting;
+}
+
+std::vector<int> wait_for_step(int pid) {
+  std::vector<int> waiting;
+  for (int i = 0; i < 20'000 && (waiting = in_step(pid)).empty(); ++i) ::usleep(1000);
+  return waiting;
+}
+
+void let_go_on(const std::vector<int>& processes) {
+  for (const int pid : processes) ::kill(pid, SIGUSR1);
+}
+
+TEST_P(FaultTest, ServiceKilledInAStepLeavesNothing) {
+  const auto step = static_cast<Step>(GetParam());
+  // The broker that is left becomes ours, so that its end can be waited for.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0), 0);
+  for (const Start start : {Start::cold, Start::warm}) {
+    if (!taken(step, start)) continue;
+    const pid_t service = ::fork();
+    if (service == 0) {
+      auto sandbox = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step)), .fault = Fault::waits});
+      if (sandbox) (void)sandbox->run(program(start));
+      ::_exit(0);
+    }
+    const std::vector<int> waiting = wait_for_step(service);
+    const std::vector<int> brokers = children_of(service);
+    ::kill(service, SIGKILL);
+    ASSERT_EQ(::waitpid(service, nullptr, 0), service);
+    let_go_on(waiting);
+    ASSERT_FALSE(waiting.empty()) << "nothing took the step";
+    ASSERT_EQ(brokers.size(), 1U);
+    ASSERT_EQ(::waitpid(brokers[0], nullptr, 0), brokers[0]);
+    for (const int pid : waiting) EXPECT_FALSE(process_exists(pid));
+    expect_nothing_left(brokers[0]);
+  }
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0);
+}
+
+/// What became of a run whose broker, or the parent of what waits in the step (a cold run's init), was killed there.
+Verdict run_and_kill(Sandbox& sandbox, Start start, bool broker) {
+  Verdict verdict;
+  std::atomic<bool> done = false;
+  const std::jthread runner([&] {
+    verdict = sandbox.run(program(start));
+    done = true;
+  });
+  const std::vector<int> waiting = wait_for_step(::getpid());
+  EXPECT_FALSE(waiting.empty()) << "nothing took the step";
+  if (!waiting.empty()) ::kill(broker ? sandbox.broker_pid() : parent_of(waiting[0]), SIGKILL);
+  let_go_on(waiting);
+  // A run of which nobody had spoken yet is started a second time.
+  while (!done) {
+    let_go_on(in_step(::getpid()));
+    ::usleep(1000);
+  }
+  return verdict;
+}
+
+TEST_P(FaultTest, BrokerKilledWhileItsChildIsInAStepNeverPassesThatRun) {
+  const auto step = static_cast<Step>(GetParam());
+  if (step <= Step::send_to_init) return;  // the broker's own
+  for (const Start start : {Start::cold, Start::warm}) {
+    if (!taken(step, start)) continue;
+    auto sandbox = Sandbox::start({.warm = start == Start::warm, .fault_step = std::string(name(step)), .fault = Fault::waits});
+    ASSERT_TRUE(sandbox.has_value()) << sandbox.error().message();
+    const Verdict verdict = run_and_kill(*sandbox, start, true);
+    const bool second = verdict.ok() && verdict.standard_output.bytes == "ran\n";
+    EXPECT_TRUE(second || std::holds_alternative<InternalError>(verdict.outcome)) << name(step) << ": " << text_of(verdict);
+  }
+  EXPECT_TRUE(shared_sandbox().run(program(Start::cold)).ok());
+}
+
+TEST_P(FaultTest, InitKilledWhileItsProgramIsInAStepNeverPasses) {
+  const auto step = static_cast<Step>(GetParam());
+  if (step < Step::new_session || !taken(step, Start::cold)) return;
+  auto sandbox = Sandbox::start({.warm = false, .fault_step = std::string(name(step)), .fault = Fault::waits});
+  ASSERT_TRUE(sandbox.has_value()) << sandbox.error().message();
+  const Verdict verdict = run_and_kill(*sandbox, Start::cold, false);
+  EXPECT_TRUE(std::holds_alternative<InternalError>(verdict.outcome)) << name(step) << ": " << text_of(verdict);
+  const int broker = sandbox->broker_pid();
+  { const Sandbox ended = std::move(*sandbox); }
+  expect_nothing_left(broker);
 }
 
 /// A program that says on its judge channel that it runs, and then waits for ever.

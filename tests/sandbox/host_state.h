@@ -43,6 +43,32 @@ inline ProcessState state_of(const std::string& pid) {
   return state;
 }
 
+inline std::vector<int> children_of(int pid) {
+  std::vector<int> all;
+  std::error_code error;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/task", error)) {
+    std::ifstream children(task.path() / "children");
+    for (int child = 0; children >> child;) all.push_back(child);
+  }
+  return all;
+}
+
+inline std::string name_of(int pid) {
+  std::ifstream file("/proc/" + std::to_string(pid) + "/comm");
+  std::string name;
+  std::getline(file, name);
+  return name;
+}
+
+/// 0 where there is none to be seen.
+inline int parent_of(int pid) {
+  std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("PPid:")) return std::stoi(line.substr(5));
+  }
+  return 0;
+}
+
 /// Directories named fixpoint.<pid>.… in any cgroup hierarchy.
 inline std::vector<std::string> cgroups_of(int pid) {
   std::vector<std::string> found;

@@ -60,7 +60,7 @@ bool accept(Message& message) {
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) zygote().filter = std::move(policy->program);
   auto* request = std::get_if<ForkFrame>(&*frame);
   if (request == nullptr || message.descriptors.size() < 5U + 2U * request->judge) return false;
-  injected_fault = {static_cast<Step>(request->fault_step), request->fault_kill != 0};
+  injected_fault = {static_cast<Step>(request->fault_step), static_cast<fixpoint::sandbox::Fault>(request->fault)};
   zygote().request = std::move(*request);
   zygote().descriptors = std::move(message.descriptors);
   return true;
