@@ -190,5 +190,60 @@ TEST_F(ArgumentsTest, BenchNamesTheOptionThatAsksForTooMuchOrTooLittle) {
   EXPECT_THAT(bench.err, AllOf(HasSubstr("--prefill"), HasSubstr("8193"), HasSubstr("512")));
 }
 
+using SandboxCommandTest = ProgramTest;
+
+TEST_F(SandboxCommandTest, VerdictsAreJsonWithEveryField) {
+  write(file("exit.py"), "import sys\nsys.stdout.buffer.write(b'a\\xff')\nsys.exit(3)\n");
+  const Ran ended = run({"sandbox", "run", "--lang", "python", file("exit.py"), "--json"});
+  EXPECT_EQ(ended.code, 10) << ended.err;
+  const nlohmann::json verdict = ended.json();
+  EXPECT_EQ(verdict.at("verdict"), "exit_nonzero");
+  EXPECT_EQ(verdict.at("exit_code"), 3);
+  EXPECT_TRUE(verdict.at("signal").is_null() && verdict.at("syscall").is_null());
+  EXPECT_EQ(verdict.at("stdout"), "a\xef\xbf\xbd");  // what is not UTF-8 is replaced, and the next field says so
+  EXPECT_EQ(verdict.at("stdout_replaced"), true);
+  EXPECT_EQ(verdict.at("stderr_replaced"), false);
+  EXPECT_EQ(verdict.at("stdout_truncated"), false);
+  EXPECT_EQ(verdict.at("stderr_truncated"), false);
+  EXPECT_EQ(verdict.at("oom_kills"), 0);
+  for (const char* number : {"wall_ms", "cpu_ms", "peak_memory_bytes"}) EXPECT_GT(verdict.at(number).get<double>(), 0) << number;
+  EXPECT_GT(verdict.at("protections").at("active").size(), 8U);
+  EXPECT_TRUE(verdict.at("protections").at("missing").is_array());
+
+  write(file("denied.py"), "import ctypes\nctypes.CDLL(None).ptrace(0, 0, 0, 0)\n");
+  const nlohmann::json denied = run({"sandbox", "run", "--lang", "python", file("denied.py"), "--json"}).json();
+  EXPECT_EQ(denied.at("verdict"), "syscall_denied");
+  EXPECT_TRUE(denied.at("exit_code").is_null());
+}
+
+TEST_F(SandboxCommandTest, InputLimitsAndExitCodesAreTheOnesAskedFor) {
+  write(file("echo.sh"), "read word\necho \"$word $1\"\n");
+  write(file("input"), "hello\n");
+  const Ran echoed = run({"sandbox", "run", "--lang", "bash", file("echo.sh"), "there", "--stdin", file("input")});
+  EXPECT_EQ(echoed.code, 0) << echoed.err;
+  EXPECT_EQ(echoed.out, "hello there\n");
+  write(file("flood.sh"), "while true; do echo 0123456789; done\n");
+  const Ran flood = run({"sandbox", "run", "--lang", "bash", file("flood.sh"), "--output", "1", "--json"});
+  EXPECT_EQ(flood.code, 10);
+  EXPECT_EQ(flood.json().at("verdict"), "output_limit");
+  EXPECT_EQ(flood.json().at("stdout").get<std::string>().size(), 1024U);
+  EXPECT_EQ(flood.json().at("stdout_truncated"), true);
+  EXPECT_EQ(run({"sandbox", "run", "--lang", "cobol", file("echo.sh")}).code, 1);
+  EXPECT_EQ(run({"sandbox", "run", "--lang", "bash", file("echo.sh"), "--without", "luck"}).code, 2);
+}
+
+TEST_F(SandboxCommandTest, DoctorProvesEachProtection) {
+  const Ran told = run({"doctor", "--json"});
+  const nlohmann::json report = told.json();
+  bool all = true;
+  for (const nlohmann::json& protection : report.at("protections")) {
+    EXPECT_FALSE(protection.at("proof").get<std::string>().empty()) << protection;
+    all = all && protection.at("active").get<bool>();
+  }
+  EXPECT_GT(report.at("protections").size(), 15U);
+  EXPECT_EQ(report.at("languages").size(), 8U);
+  EXPECT_EQ(told.code, all ? 0 : 1);
+}
+
 }  // namespace
 }  // namespace fixpoint::cli_tests
