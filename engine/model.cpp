@@ -242,11 +242,11 @@ void Model::compute(const StepInput& step) {
 
 /// The backend's choices, once it is synchronised; none where it leaves them to the caller.
 std::span<const std::int32_t> Model::choose(const StepInput& step) {
-  if (step.choices.empty()) return {};
+  if (step.choices.empty() || !chooses_tokens()) return {};
   if (step.choices.size() > step.logit_rows.size()) throw std::invalid_argument("forward: more choices than rows");
   const std::span chosen(reinterpret_cast<std::int32_t*>(scratch_.host_chosen.data()), step.choices.size());
   const Shape shape{static_cast<std::int64_t>(step.logit_rows.size()), config().vocab_size};
-  if (!backend_->choose(scratch_.logits.view(DType::f32, shape), step.choices, chosen)) return {};
+  backend_->choose(scratch_.logits.view(DType::f32, shape), step.choices, chosen);
   return chosen;
 }
 

@@ -57,6 +57,7 @@ class Model final : public StepModel {
   [[nodiscard]] std::size_t kv_bytes_per_block(std::int32_t block_size, kernels::KvType type) const override;
   [[nodiscard]] std::size_t mapped_weight_bytes() const override;
   void allocate_kv(std::int32_t num_blocks, std::int32_t block_size, kernels::KvType type) override;
+  [[nodiscard]] bool chooses_tokens() const override { return backend_->chooses_tokens(); }
   [[nodiscard]] StepOutput forward(const StepInput& step) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return backend_->counters(); }

@@ -15,13 +15,14 @@ struct StepInput {
   std::span<const TokenId> tokens;             ///< [batch.num_tokens()]
   kernels::PagedBatch batch;                   ///< views, valid during the call
   std::span<const std::int32_t> logit_rows;    ///< rows of `tokens` whose logits are wanted, ascending
-  std::span<const kernels::RowChoice> choices; ///< for those among logit_rows (`row` counts them, ascending) where a token will do
+  /// For those among logit_rows (`row` counts them, ascending) where a token will do; left out where the model doesn't choose.
+  std::span<const kernels::RowChoice> choices;
 };
 
 /// What a step gives; views, valid until the next call of the model.
 struct StepOutput {
   std::span<const float> logits;         ///< [rows, vocab_size] on the host: of those logit_rows that have no token in `chosen`
-  std::span<const std::int32_t> chosen;  ///< tokens of `choices`, as kernels::Backend::choose gives them; or none of them
+  std::span<const std::int32_t> chosen;  ///< tokens of `choices`, as kernels::Backend::choose gives them; none where the model doesn't choose
 };
 
 /// The forward pass as the engine sees it. `Model` is the real one; tests put a deterministic fake here.
@@ -42,6 +43,8 @@ class StepModel {
   virtual void allocate_kv(int num_blocks, int block_size, kernels::KvType type) = 0;
   /// Whole blocks, all layers; done before the keys and values of the next forward are written.
   virtual void copy_blocks(std::span<const kernels::BlockCopy> copies) = 0;
+  /// Whether `forward` chooses tokens. Always the same, so that nobody need state choices where nobody makes them.
+  [[nodiscard]] virtual bool chooses_tokens() const { return false; }
   [[nodiscard]] virtual StepOutput forward(const StepInput& input) = 0;
   /// Work since construction.
   [[nodiscard]] virtual kernels::OpCounters counters() const = 0;

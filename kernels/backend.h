@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -165,11 +166,12 @@ class Backend {
   /// out[i, :] = x[rows[i], :]
   virtual void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out) = 0;
   virtual void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) = 0;
+  /// Whether the backend has `choose`. Those whose logits are the host's leave choosing to the caller: there is no copy to save.
+  [[nodiscard]] virtual bool chooses_tokens() const { return false; }
   /// out[i] is the token of choices[i]: to the bit what kernels/row_choice.h says; below 0 where its row holds NaN or +inf, or
-  /// nothing above -inf. `out` is memory of allocate_host and filled when `synchronize` returns. False, and nothing is done, by
-  /// backends that leave choosing to the caller: where logits are the host's, there is no copy to save.      logits [n, V]
-  virtual bool choose(const Tensor& /*logits*/, std::span<const RowChoice> /*choices*/, std::span<std::int32_t> /*out*/) {
-    return false;
+  /// nothing above -inf. `out` is memory of allocate_host and filled when `synchronize` returns.              logits [n, V]
+  virtual void choose(const Tensor& /*logits*/, std::span<const RowChoice> /*choices*/, std::span<std::int32_t> /*out*/) {
+    throw std::logic_error("the backend chooses no tokens");
   }
 };
 

@@ -202,9 +202,10 @@ void EngineLoop::note_started(const StepPlan& plan) {
   }
 }
 
-/// Fills choices_: where a token depends on its row alone, once the drafts before it are right, the model may choose.
+/// Fills choices_ for a model that chooses: where a token depends on its row alone, once the drafts before it are right, it may.
 void EngineLoop::add_choices(const StepPlan& plan) {
   choices_.clear();
+  if (!model_.chooses_tokens()) return;
   std::int32_t row = 0;
   for (const Chunk& chunk : plan.chunks) {
     if (!chunk.samples) continue;

@@ -188,15 +188,15 @@ class CudaBackend final : public Backend {
     queue_gather(rows(x), step_.rows(picked), rows(out), stream_.get());
   }
 
-  bool choose(const Tensor& logits, std::span<const RowChoice> choices, std::span<std::int32_t> out) override {
+  bool chooses_tokens() const override { return true; }
+  void choose(const Tensor& logits, std::span<const RowChoice> choices, std::span<std::int32_t> out) override {
     checks::choose(logits, choices, out);
-    if (choices.empty()) return true;
+    if (choices.empty()) return;
     use_device();
     chosen_.reserve(std::bit_ceil(out.size_bytes()));  // no recording holds these addresses
     choice_work_.reserve(choice_work_bytes());
     queue_choices(rows(logits), choices, index_.put(choices), choice_work_.data(), chosen_.as<std::int32_t>(), stream_.get());
     check(cudaMemcpyAsync(out.data(), chosen_.data(), out.size_bytes(), cudaMemcpyDeviceToHost, stream_.get()), "cudaMemcpyAsync");
-    return true;
   }
 
   void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) override {

@@ -234,7 +234,7 @@ void time_choices(Backend& backend, const Ceilings& c) {
       choice.u = 0.5;
       std::vector<RowChoice> choices;
       for (choice.row = 0; choice.row < n; ++choice.row) choices.push_back(choice);
-      const double seconds = seconds_per_call(backend, [&] { static_cast<void>(backend.choose(logits.tensor(), choices, out)); });
+      const double seconds = seconds_per_call(backend, [&] { backend.choose(logits.tensor(), choices, out); });
       report("choose " + name + " n=" + std::to_string(n), seconds, 4.0 * n * kVocabulary, 0, c);
     };
     time("greedy", {});

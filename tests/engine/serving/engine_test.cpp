@@ -354,6 +354,12 @@ TEST(EngineTest, TheModelChoosesWhereARowIsAllThatATokenDependsOn) {
   EXPECT_EQ(chosen_by_model(request), 7);
 }
 
+TEST(EngineTest, NoChoiceIsStatedForAModelThatChoosesNone) {
+  const Served served = serve(64, {.block_size = 4});
+  EXPECT_EQ(one(*served.engine, sampled(words(9, 1), 12, 5)).tokens.size(), 12U);
+  EXPECT_EQ(served.model->stated_choices, 0);
+}
+
 TEST(EngineTest, AFailingStepFailsThoseInItAndTheEngineLivesOn) {
   std::atomic<bool> failing{false};
   const Served served = serve(64, {.block_size = 4}, {.vocab = kVocabulary, .padding = 8}, [&](testing::FakeModel& model) {

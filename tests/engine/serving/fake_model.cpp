@@ -86,6 +86,7 @@ StepOutput FakeModel::forward(const StepInput& input) {
 
 StepOutput FakeModel::output(const StepInput& input) {
   chosen_.clear();
+  stated_choices += static_cast<int>(input.choices.size());
   if (!chooses) return {logits_, chosen_};
   const auto width = static_cast<std::ptrdiff_t>(vocab_size());
   for (const kernels::RowChoice& choice : input.choices) {

@@ -30,6 +30,7 @@ class FakeModel : public StepModel {
   }
   void allocate_kv(int num_blocks, int block_size, kernels::KvType type) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
+  [[nodiscard]] bool chooses_tokens() const override { return chooses; }
   [[nodiscard]] StepOutput forward(const StepInput& input) override;
   [[nodiscard]] kernels::OpCounters counters() const override { return work_; }
 
@@ -42,9 +43,10 @@ class FakeModel : public StepModel {
   std::function<void(const StepInput&)> on_forward;
   /// May change a row of logits before it is handed out; gets the context's tokens.
   std::function<void(std::span<const TokenId> context, std::span<float> row)> on_row;
-  /// Chooses tokens where it may, as a device does, and gives no logits for them.
+  /// Chooses tokens where it may, as a device does, and gives no logits for them. Set before it serves.
   bool chooses = false;
   std::atomic<int> chosen_rows{0};
+  std::atomic<int> stated_choices{0};  ///< of all steps, made or not
 
  private:
   struct Slot {
