@@ -1,6 +1,8 @@
 #include "engine/detail/packed_file.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 #include <unistd.h>
 
@@ -43,6 +45,52 @@ void put(std::string& out, T number) {
 void put_text(std::string& out, std::string_view text) {
   put(out, static_cast<std::uint32_t>(text.size()));
   out += text;
+}
+
+/// What a file is called until it is whole, behind its name to be: ".tmp-PID-N".
+constexpr std::string_view kUnfinished = ".tmp-";
+
+bool is_unfinished(std::string_view name, std::string_view whole) {
+  if (!name.starts_with(whole) || !name.substr(whole.size()).starts_with(kUnfinished)) return false;
+  const std::string_view numbers = name.substr(whole.size() + kUnfinished.size());
+  const std::size_t dash = numbers.find('-');
+  const auto all_digits = [](std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789") == text.npos; };
+  return dash != numbers.npos && all_digits(numbers.substr(0, dash)) && all_digits(numbers.substr(dash + 1));
+}
+
+/// A new file, locked: the lock ends with whoever writes it, however that ends. Below 0 with errno EEXIST where there is such a
+/// file, or somebody took this one for a dead writer's before it was locked.
+int create_locked(const std::filesystem::path& name) {
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (fd < 0) return fd;
+  const bool taken = ::flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;  // file systems without locks: nobody removes
+  struct stat status {};
+  if (!taken && ::fstat(fd, &status) == 0 && status.st_nlink > 0) return fd;
+  ::close(fd);
+  errno = EEXIST;
+  return -1;
+}
+
+/// Removes an unfinished file that nobody has locked. Only who has its lock removes or renames a file, so what the name means
+/// under the lock is what is removed.
+void remove_if_abandoned(const std::filesystem::path& name) {
+  const int fd = ::open(name.c_str(), O_WRONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+  if (fd < 0) return;
+  struct stat locked {};
+  struct stat named {};
+  const bool alone = ::flock(fd, LOCK_EX | LOCK_NB) == 0 && ::fstat(fd, &locked) == 0 && S_ISREG(locked.st_mode);
+  if (alone && ::lstat(name.c_str(), &named) == 0 && named.st_dev == locked.st_dev && named.st_ino == locked.st_ino) ::unlink(name.c_str());
+  ::close(fd);
+}
+
+/// What killed writers of `path` have left beside it.
+void remove_abandoned(const std::filesystem::path& path) {
+  const std::string whole = path.filename().string();
+  std::error_code code;
+  std::filesystem::directory_iterator entry(path.has_parent_path() ? path.parent_path() : ".", code);
+  for (; !code && entry != std::filesystem::directory_iterator(); entry.increment(code)) {
+    if (is_unfinished(entry->path().filename().string(), whole)) remove_if_abandoned(entry->path());
+  }
 }
 
 }  // namespace
@@ -94,10 +142,10 @@ tl::expected<PackedDirectory, LoadError> parse_packed_file(std::span<const std::
 }
 
 PackedFileWriter::PackedFileWriter(std::filesystem::path path) : path_(std::move(path)), end_(kHeaderBytes) {
-  // Whoever was killed here has left its name taken.
+  remove_abandoned(path_);
   for (int i = 0; i < 100 && fd_ < 0; ++i) {
-    own_name_ = path_.string() + ".tmp-" + std::to_string(::getpid()) + "-" + std::to_string(i);
-    fd_ = ::open(own_name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0666);
+    own_name_ = path_.string() + std::string(kUnfinished) + std::to_string(::getpid()) + "-" + std::to_string(i);
+    fd_ = create_locked(own_name_);
     if (fd_ < 0 && errno != EEXIST) break;
   }
   if (fd_ < 0) fail("create");
@@ -107,8 +155,8 @@ PackedFileWriter::~PackedFileWriter() { discard(); }
 
 void PackedFileWriter::discard() {
   if (fd_ < 0) return;
+  ::unlink(own_name_.c_str());  // while the name is locked, and so still its own
   ::close(std::exchange(fd_, -1));
-  ::unlink(own_name_.c_str());
 }
 
 void PackedFileWriter::fail(const char* call) {

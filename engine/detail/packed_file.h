@@ -53,7 +53,7 @@ struct PackedDirectory {
 
 /// Writes such a file under a name of its own beside `path`, and gives it that name when it is whole and on the disk: who
 /// opens `path` finds a whole file or none. Of several who write at once the last one's stays. One that dies before its
-/// commit leaves nothing behind, unless its process was killed.
+/// commit leaves nothing behind; what one whose process was killed has left, the next one removes.
 class PackedFileWriter {
  public:
   explicit PackedFileWriter(std::filesystem::path path);

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -18,6 +20,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::UnorderedElementsAre;
 using Bytes = std::vector<std::byte>;
 
 const PackedKey kKey{"panels", 0x0123456789ABCDEF};
@@ -162,6 +165,32 @@ TEST_F(PackedFileTest, WhatIsNotCommittedLeavesNothingBehind) {
     EXPECT_EQ(files().size(), 1U);
   }
   EXPECT_TRUE(files().empty());
+}
+
+TEST_F(PackedFileTest, WhatAKilledWriterLeftIsRemovedByTheNextAndNothingElseIs) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    PackedFileWriter killed(path());
+    killed.add("w", weight(10, 1));
+    ::_exit(0);  // no destructor runs
+  }
+  ASSERT_EQ(::waitpid(child, nullptr, 0), child);
+  const std::string left = "packed.tmp-" + std::to_string(child) + "-0";
+  ASSERT_THAT(files(), ElementsAre(left));
+  PackedFileWriter other(path().parent_path() / "other");
+  EXPECT_EQ(files().size(), 2U) << "of another cache";
+  for (const char* name : {"packed.tmp-1-0x", "packed.tmp-1", "packed.tmp--0", "packed.weights.tmp-1-0"}) std::ofstream(path().parent_path() / name);
+  std::filesystem::create_directory(path().parent_path() / "packed.tmp-2-0");
+
+  PackedFileWriter alive(path());
+  PackedFileWriter last(path());
+  const std::string own = std::to_string(::getpid());
+  EXPECT_THAT(files(), UnorderedElementsAre("other.tmp-" + own + "-0", "packed.tmp-" + own + "-0", "packed.tmp-" + own + "-1",
+                                            "packed.tmp-1-0x", "packed.tmp-1", "packed.tmp--0", "packed.weights.tmp-1-0", "packed.tmp-2-0"));
+  alive.add("w", weight(10, 2));
+  last.add("w", weight(10, 3));
+  EXPECT_FALSE(last.commit(kKey));
+  EXPECT_FALSE(alive.commit(kKey)) << "two that live leave each other alone";
 }
 
 TEST_F(PackedFileTest, AFolderThatIsNotThereIsTold) {
