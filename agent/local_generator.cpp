@@ -139,7 +139,10 @@ class LocalGenerator final : public Generator {
   }
 
   std::string name() const override { return options_.name; }
-  void release(std::string_view session) override { memory_.erase(session); }
+  void release(std::string_view session) override {
+    memory_.erase(session);
+    engine_->end_session(options_.tenant, std::string(session));
+  }
 
  private:
   tl::expected<std::vector<TokenId>, std::string> prompt_tokens(const GenerateRequest& request) const {

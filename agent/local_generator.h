@@ -18,7 +18,7 @@ struct LocalGeneratorOptions {
   std::string tenant;
   int priority = 0;
   bool starts_programs = false;  ///< GenerateRequest::program_start is put in, for models that were trained to be given it
-  std::chrono::milliseconds pin{120'000};  ///< how long a session's prefix is kept while the sandbox runs
+  std::chrono::milliseconds pin{120'000};  ///< how long a session's prefix is kept while the sandbox runs; no longer than the session
 };
 
 /// Writes with our own engine, which must outlive the generator. Remembers the tokens of each session's last prompts and

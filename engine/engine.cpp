@@ -270,6 +270,10 @@ Pin Engine::pin(std::string tenant, std::span<const TokenId> tokens, std::chrono
   return Pin(id, impl_->inbox);
 }
 
+void Engine::end_session(std::string tenant, std::string session) {
+  impl_->inbox->post(detail::EndSession{.tenant = std::move(tenant), .session = std::move(session)});
+}
+
 EngineStats Engine::stats() const { return impl_->loop.stats(); }
 const Tokenizer& Engine::tokenizer() const { return impl_->tokenizer; }
 std::int64_t Engine::max_sequence_tokens() const { return impl_->max_tokens; }

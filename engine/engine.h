@@ -119,6 +119,9 @@ class Engine {
   /// Pins what is cached of `tokens` for the tenant when the next step begins; what isn't cached is not computed.
   [[nodiscard]] Pin pin(std::string tenant, std::span<const TokenId> tokens, std::chrono::milliseconds ttl);
 
+  /// Nothing will be asked for the session for now: what its last request keeps pinned (Request::pin_ttl) may go.
+  void end_session(std::string tenant, std::string session);
+
   /// A consistent snapshot as of the last step. An output is handed out when the stats that count it are published.
   [[nodiscard]] EngineStats stats() const;
 

@@ -51,10 +51,7 @@ KvCache::Pins::iterator KvCache::end_pin(Pins::iterator pin) {
 void KvCache::pin(std::uint64_t id, std::string_view tenant, std::string_view session, std::span<const TokenId> tokens,
                   Clock::time_point expiry) {
   PinnedPrefix pinned{id, std::string(tenant), std::string(session), prefixes_.match(tenant, tokens), expiry};
-  if (!session.empty()) {
-    const auto older = std::find_if(pins_.begin(), pins_.end(), [&](const PinnedPrefix& p) { return p.tenant == tenant && p.session == session; });
-    if (older != pins_.end()) end_pin(older);
-  }
+  unpin(tenant, session);
   if (pinned.match.blocks.empty() && !pinned.match.partial) return;
   count_pin(pinned.match, 1);
   pins_.push_back(std::move(pinned));
@@ -65,6 +62,11 @@ void KvCache::pin(std::uint64_t id, std::string_view tenant, std::string_view se
 void KvCache::unpin(std::uint64_t id) {
   const auto pin = std::find_if(pins_.begin(), pins_.end(), [id](const PinnedPrefix& p) { return p.id == id; });
   if (id != 0 && pin != pins_.end()) end_pin(pin);
+}
+
+void KvCache::unpin(std::string_view tenant, std::string_view session) {
+  const auto pin = std::find_if(pins_.begin(), pins_.end(), [&](const PinnedPrefix& p) { return p.tenant == tenant && p.session == session; });
+  if (!session.empty() && pin != pins_.end()) end_pin(pin);
 }
 
 void KvCache::expire_pins(Clock::time_point now) {

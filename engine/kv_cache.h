@@ -42,6 +42,8 @@ class KvCache {
   void pin(std::uint64_t id, std::string_view tenant, std::string_view session, std::span<const TokenId> tokens,
            Clock::time_point expiry);
   void unpin(std::uint64_t id);
+  /// Ends the session's pin, where there is one; an empty session has none.
+  void unpin(std::string_view tenant, std::string_view session);
   void expire_pins(Clock::time_point now);
   /// Ends the pin that was made first; false when there is none.
   bool drop_oldest_pin();

@@ -44,7 +44,7 @@ struct Request {
   /// Text the output is likely to resemble: drafts for speculation; changes no token. Cut off where it is longer than prompt
   /// and output may get together.
   std::vector<TokenId> prediction;
-  std::chrono::milliseconds pin_ttl{0};  ///< keep this request's blocks for so long after it ends
+  std::chrono::milliseconds pin_ttl{0};  ///< keep this request's blocks for so long after it ends, or until Engine::end_session
   std::string session;              ///< a newer pin of the same tenant and session replaces the older one
 };
 

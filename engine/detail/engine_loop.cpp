@@ -154,6 +154,8 @@ void EngineLoop::handle(const NewPin& message) { cache_->pin(message.id, message
 
 void EngineLoop::handle(const EndPin& message) { cache_->unpin(message.id); }
 
+void EngineLoop::handle(const EndSession& message) { cache_->unpin(message.tenant, message.session); }
+
 void EngineLoop::step() {
   const auto begin = Clock::now();
   const StepPlan& plan = scheduler_->plan();

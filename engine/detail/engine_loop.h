@@ -83,6 +83,7 @@ class EngineLoop {
   void handle(const CancelRequest& message);
   void handle(const NewPin& message);
   void handle(const EndPin& message);
+  void handle(const EndSession& message);
 
   void step();
   void note_started(const StepPlan& plan);

@@ -38,10 +38,14 @@ struct NewPin {
 struct EndPin {
   std::uint64_t id = 0;
 };
-using Message = std::variant<NewRequest, CancelRequest, NewPin, EndPin>;
+struct EndSession {
+  std::string tenant, session;
+};
+using Message = std::variant<NewRequest, CancelRequest, NewPin, EndPin, EndSession>;
 
 /// What other threads want from the engine's thread, in order. Requests are bounded by the engine's admission; of the other
-/// messages there are at most two for each handle or pin that exists, so nothing is ever turned away while it is open.
+/// messages there are at most two for each handle or pin that exists, and one when a session ends, so nothing is ever turned
+/// away while it is open.
 class Inbox {
  public:
   /// False when the engine has ended.

@@ -105,6 +105,17 @@ TEST_F(LocalGeneratorTest, AlsoAfterOtherWorkHasRunInBetween) {
   expect_cached(result.progress);
 }
 
+TEST_F(LocalGeneratorTest, BlocksAreKeptWhileTheSandboxRunsAndNoLongerThanTheSession) {
+  ASSERT_NO_FATAL_FAILURE(load());
+  int checks_without = 0;
+  Unhappy checker;
+  checker.between = [&] { checks_without += model->engine().stats().blocks_pinned > 0 ? 0 : 1; };
+  const Result result = run(checker);
+  EXPECT_EQ(checks_without, 0) << "of " << checker.calls;
+  other_work();  // the engine has heard of the end
+  EXPECT_EQ(model->engine().stats().blocks_pinned, 0);
+}
+
 TEST_F(LocalGeneratorTest, AStopRequestGivesTheBlocksBack) {
   // The likeliest token is never one that ends the answer, so only the request to stop does.
   ASSERT_NO_FATAL_FAILURE(load(std::size_t{64} << 20, true));

@@ -74,6 +74,19 @@ TEST_F(PinTest, ANewerPinOfTheSessionReplacesTheOlder) {
   EXPECT_EQ(cache_.num_pins(), 2U);
 }
 
+TEST_F(PinTest, ASessionsPinEndsWithIt) {
+  const auto a = cached(1, 0), b = cached(1, 100);
+  cache_.pin(0, "", "session", a, start + 1s);
+  cache_.pin(0, "", "", b, start + 1s);
+  cache_.unpin("tenant", "session");
+  cache_.unpin("", "other");
+  cache_.unpin("", "");
+  EXPECT_EQ(cache_.num_pins(), 2U) << "another tenant's, another session's, and one that is no session's";
+  cache_.unpin("", "session");
+  EXPECT_EQ(cache_.num_pins(), 1U);
+  EXPECT_EQ(cache_.pinned_blocks(), 1);
+}
+
 TEST_F(PinTest, BeyondTheLimitTheOldestEnds) {
   const auto a = cached(3, 0), b = cached(3, 100);
   cache_.pin(1, "", "", a, start + 1s);

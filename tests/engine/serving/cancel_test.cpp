@@ -118,6 +118,12 @@ TEST_F(SteppedTest, ARequestsBlocksStayPinnedForItsTime) {
   EXPECT_EQ(served_->generate(request)->samples[0].finish.usage.cached_tokens, 19);
   ASSERT_TRUE(served_->generate(greedy(words(1, 3), 1)));
   EXPECT_EQ(served_->stats().blocks_pinned, 6) << "the session's new pin took the old one's place";
+  served_->end_session("another tenant", request.session);
+  ASSERT_TRUE(served_->generate(greedy(words(1, 4), 1)));
+  EXPECT_EQ(served_->stats().blocks_pinned, 6);
+  served_->end_session("", request.session);
+  ASSERT_TRUE(served_->generate(greedy(words(1, 5), 1)));
+  EXPECT_EQ(served_->stats().blocks_pinned, 0);
 }
 
 TEST_F(SteppedTest, APinEndsWithItsHandle) {
