@@ -118,12 +118,16 @@ bool Scheduler::grow_running() {
 }
 
 void Scheduler::admit() {
+  promised_ = {};
   for (std::size_t i = 0; i < waiting_.size();) {
     Sequence& sequence = *waiting_[i];
     if (budget_before(sequence) < 1) break;
     const Admission admission = try_admit(sequence);
     if (admission == Admission::no_room) break;
-    if (admission == Admission::deferred) ++i;
+    if (admission != Admission::deferred) continue;
+    ++promised_.slots;
+    promised_.blocks += cache_->blocks_for(sequence.num_tokens()) - sequence.producer_tokens_ / cache_->block_size();
+    ++i;
   }
 }
 
@@ -168,10 +172,10 @@ Scheduler::Admission Scheduler::try_admit(Sequence& sequence) {
 bool Scheduler::make_room(const Sequence& sequence, PrefixMatch& match) {
   const int need = cache_->blocks_for(sequence.num_tokens()) - static_cast<int>(match.blocks.size());
   const int wanted = need + growth_reserve(sequence);
-  const bool slot = static_cast<int>(running_.size()) < options_.max_running;
-  if (slot && wanted <= cache_->available()) return true;
+  const bool slot = free_slots() > 0;
+  if (slot && wanted <= free_blocks()) return true;
   match.drop_partial();
-  if (slot && wanted <= cache_->available()) return true;
+  if (slot && wanted <= free_blocks()) return true;
   if (!running_.empty()) return preempt_for(sequence, wanted);
   while (need > cache_->available() && cache_->drop_oldest_pin()) {
   }
@@ -180,8 +184,8 @@ bool Scheduler::make_room(const Sequence& sequence, PrefixMatch& match) {
 
 /// Preempts the most junior running sequences of lower priority and rank, if that makes the room; else nobody.
 bool Scheduler::preempt_for(const Sequence& sequence, int blocks) {
-  int slots = options_.max_running - static_cast<int>(running_.size());
-  int available = cache_->available();
+  int slots = free_slots();
+  int available = free_blocks();
   std::size_t keep = running_.size();
   while ((slots < 1 || available < blocks) && keep > 0) {
     const Sequence& junior = *running_[keep - 1];

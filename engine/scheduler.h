@@ -53,6 +53,9 @@ struct SchedulerCounters {
 /// ageing needs no bookkeeping. The most senior sequence is never preempted, so there is always progress; a newcomer's
 /// rank grows with time, so nobody starves.
 ///
+/// Who waits for a prefix that another one is computing keeps its place: juniors leave it a slot and blocks. So parallel drafts
+/// of one task, which share their prompt, run side by side as soon as it is computed.
+///
 /// A sequence gets the blocks for all tokens it has when it is admitted, so a prefill never runs out half-way; decode
 /// takes a block at a time, and when there is none the most junior running sequence gives its blocks back and will
 /// compute its tokens again. After its k-th preemption a sequence returns only when 2^k blocks of growth are left for
@@ -96,6 +99,8 @@ class Scheduler {
   [[nodiscard]] static bool more_senior(const Sequence* a, const Sequence* b);
   bool grow_running();
   void admit();
+  [[nodiscard]] int free_slots() const { return options_.max_running - static_cast<int>(running_.size()) - promised_.slots; }
+  [[nodiscard]] int free_blocks() const { return cache_->available() - promised_.blocks; }
   [[nodiscard]] std::int64_t budget_before(const Sequence& sequence) const;
   Admission try_admit(Sequence& sequence);
   bool make_room(const Sequence& sequence, PrefixMatch& match);
@@ -116,6 +121,10 @@ class Scheduler {
   std::int64_t step_ = 0;
   std::vector<Sequence*> waiting_;  // by rank
   std::vector<Sequence*> running_;  // by rank
+  struct Promised {
+    int slots = 0, blocks = 0;
+  };
+  Promised promised_;               // while newcomers are admitted: to the more senior ones that wait for a prefix
   StepPlan plan_;
   SchedulerCounters counters_;
 };

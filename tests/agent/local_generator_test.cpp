@@ -180,6 +180,28 @@ TEST_F(LocalGeneratorTest, APromptBeyondTheContextIsToldApart) {
   EXPECT_EQ(result.error().kind, GenerateError::Kind::too_long);
 }
 
+TEST_F(LocalGeneratorTest, ParallelDraftsComputeTheirPromptOnce) {
+  ASSERT_NO_FATAL_FAILURE(load());
+  const auto writer = generator();
+  Unhappy checker;
+  LoopOptions options{.drafts = 4, .ladder = {}};
+  options.task.rounds = 1;
+  options.round.tokens = 16;
+  Loop loop({.model = writer.get(), .checker = &checker});
+  const auto result = loop.run(make_task(), options, {}, {});
+  ASSERT_TRUE(result.has_value());
+  std::int64_t prompt = 0, computed = 0, drafts = 0;
+  for (const Round& round : result->progress.attempts) {
+    if (round.ask.purpose != Purpose::draft || round.number != 0) continue;
+    prompt = round.usage.prompt_tokens;
+    computed += round.usage.prompt_tokens - round.usage.cached_tokens;
+    ++drafts;
+  }
+  EXPECT_EQ(drafts, 4);
+  EXPECT_GT(prompt, 64);
+  EXPECT_LE(computed, prompt + 3 * 16) << "of each other draft less than a block";
+}
+
 TEST_F(LocalGeneratorTest, ParallelDraftsAndManySessionsShareTheEngine) {
   ASSERT_NO_FATAL_FAILURE(load());
   const auto writer = generator();

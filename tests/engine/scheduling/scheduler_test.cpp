@@ -144,6 +144,37 @@ TEST(SchedulerTest, IdenticalPromptsShareAllTheirBlocks) {
   for (const auto id : ids) EXPECT_EQ(driver.result(id).output, driver.expected(prompt, 3));
 }
 
+TEST(SchedulerTest, DraftsOfOneTaskAreAdmittedTogether) {
+  Driver driver({.num_blocks = 256, .block_size = 4, .scheduler = {.max_running = 4, .max_step_tokens = 64}});
+  const auto prompt = random_tokens(40, 1), other = random_tokens(40, 2);
+  std::vector<SequenceId> drafts, others;
+  for (int i = 0; i < 4; ++i) drafts.push_back(driver.add(prompt, 20));
+  for (int i = 0; i < 4; ++i) others.push_back(driver.add(other, 20));
+  driver.step();
+  EXPECT_EQ(driver.scheduler.running().size(), 1U) << "the other slots are the drafts'";
+  driver.step();
+  for (const auto id : drafts) EXPECT_TRUE(driver.sequence(id).has_run());
+  for (const auto id : others) EXPECT_FALSE(driver.sequence(id).has_run());
+  driver.run();
+  for (const auto id : drafts) EXPECT_EQ(driver.result(id).output, driver.expected(prompt, 20));
+  for (const auto id : others) EXPECT_EQ(driver.result(id).output, driver.expected(other, 20));
+}
+
+TEST(SchedulerTest, DraftsOfOneTaskFindTheirBlocks) {
+  Driver driver({.num_blocks = 22, .block_size = 4, .scheduler = {.max_running = 8, .max_step_tokens = 64}});
+  const auto prompt = random_tokens(40, 1), other = random_tokens(40, 2);
+  std::vector<SequenceId> drafts;
+  for (int i = 0; i < 3; ++i) drafts.push_back(driver.add(prompt, 8));
+  const auto junior = driver.add(other, 8);
+  driver.step();
+  EXPECT_FALSE(driver.sequence(junior).has_run()) << "two of the blocks that are left are the drafts'";
+  driver.step();
+  for (const auto id : drafts) EXPECT_TRUE(driver.sequence(id).has_run());
+  driver.run();
+  for (const auto id : drafts) EXPECT_EQ(driver.result(id).output, driver.expected(prompt, 8));
+  EXPECT_EQ(driver.result(junior).output, driver.expected(other, 8));
+}
+
 TEST(SchedulerTest, WaitingForAPrefixEndsWhenItsProducerGoes) {
   Driver driver({.num_blocks = 512, .block_size = 4, .scheduler = {.max_running = 8, .max_step_tokens = 8}});
   const auto prompt = random_tokens(100, 1);
