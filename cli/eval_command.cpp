@@ -1,6 +1,7 @@
 #include <chrono>
 #include <cstdio>
 #include <ctime>
+#include <optional>
 #include <thread>
 
 #include "cli/checks.h"
@@ -46,6 +47,7 @@ struct EvalOptions {
 struct CompareOptions {
   std::string first;
   std::string second;
+  std::optional<double> gate;  ///< percentage points that the second may lose
   bool print_json = false;
 };
 
@@ -266,7 +268,9 @@ int compare_runs(const CompareOptions& options) {
   if (!comparison) return fail(comparison.error());
   std::printf("%s", evals::to_text(*comparison).c_str());
   if (options.print_json) std::printf("%s\n", evals::to_json(*comparison).c_str());
-  return kSuccess;
+  const double lost = comparison->points_lost();
+  if (!options.gate || lost <= *options.gate) return kSuccess;
+  return fail("B passes " + short_number(lost) + " points less of the tasks than A: above the gate of " + short_number(*options.gate));
 }
 
 void add_compare(CLI::App& eval, Run& run) {
@@ -274,7 +278,9 @@ void add_compare(CLI::App& eval, Run& run) {
   auto options = std::make_shared<CompareOptions>();
   command->add_option("A", options->first, "Folder or results.jsonl of the first run")->required();
   command->add_option("B", options->second, "…of the second run")->required();
+  command->add_option("--gate", options->gate, "Fail if B passes fewer of the tasks than A by more than this, in percentage points")->check(number_between(0, 100));
   command->add_flag("--json", options->print_json, "Print one JSON object as the last line");
+  command->footer("Exit codes: 0 done, 1 failed or above the gate, 2 wrong usage.");
   command->callback([options, &run] { run = [options] { return compare_runs(*options); }; });
 }
 

@@ -7,6 +7,7 @@
 
 #include "agent/prompt.h"
 #include "evals/model_source.h"
+#include "kernels/kv_type.h"
 
 namespace fixpoint::cli {
 namespace {
@@ -72,6 +73,8 @@ tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& opt
                  {"seconds", short_number(options.timeout_seconds)}, {"temperature", short_number(options.temperature)},
                  {"branch temperature", short_number(options.branch_temperature)}, {"feedback", agent::to_string(*feedback)},
                  {"loop prompt", std::string(agent::kPromptVersion)}};
+  // What is usual is left out, so that older runs can go on.
+  if (const auto type = kernels::parse_kv_type(options.workers.kv_type); type && *type != kernels::KvType::f16) info.budget["KV type"] = to_string(*type);
   if (options.total_tokens) info.budget["tokens in all"] = std::to_string(*options.total_tokens);
   if (options.total_sandbox_seconds) info.budget["sandbox seconds in all"] = short_number(*options.total_sandbox_seconds);
   if (!options.record.empty()) {

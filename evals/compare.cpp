@@ -85,7 +85,7 @@ std::string to_text(const Comparison& comparison) {
 
 std::string to_json(const Comparison& comparison) {
   return nlohmann::ordered_json{{"tasks", comparison.tasks}, {"both", comparison.both}, {"only_a", comparison.only_first}, {"only_b", comparison.only_second},
-                                {"neither", comparison.neither}, {"p_value", comparison.p_value}, {"only_a_tasks", comparison.lost},
+                                {"neither", comparison.neither}, {"points_lost", comparison.points_lost()}, {"p_value", comparison.p_value}, {"only_a_tasks", comparison.lost},
                                 {"only_b_tasks", comparison.gained}, {"warnings", comparison.warnings}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }

@@ -20,6 +20,9 @@ struct Comparison {
   std::vector<std::string> lost;    // passed in the first only
   std::vector<std::string> gained;  // passed in the second only
   std::vector<std::string> warnings;  // what makes the two hard to compare (another prompt, other data)
+
+  /// Percentage points of the tasks by which the second passes fewer; below 0 where it passes more.
+  [[nodiscard]] double points_lost() const { return 100.0 * static_cast<double>(only_first - only_second) / static_cast<double>(tasks); }
 };
 
 /// An error where the two have no task in common.

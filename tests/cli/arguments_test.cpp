@@ -14,6 +14,26 @@ using Words = std::vector<std::string>;
 
 using ArgumentsTest = ProgramTest;
 
+/// A results file of `fixpoint eval` whose task number i was solved where passed[i] is '+'.
+std::string results_of(const std::string& passed) {
+  using nlohmann::json;
+  json run{{"data_tasks", passed.size()}, {"programs", passed.size()}, {"seed", 1}, {"budget", json::object()}};
+  for (const char* name : {"benchmark", "data_file", "data_sha256", "data_status", "prompt_id", "source", "source_name", "source_sha256", "selection", "version",
+                           "commit", "machine", "sandbox", "started"}) {
+    run[name] = "x";
+  }
+  json header = json::object();
+  header["run"] = run;
+  std::string lines = header.dump() + "\n";
+  for (std::size_t i = 0; i < passed.size(); ++i) {
+    const json judgement{{"outcome", passed[i] == '+' ? "passed" : "wrong_answer"}, {"tests", 1}, {"tests_passed", passed[i] == '+' ? 1 : 0},
+                         {"level", "separate_tests"}, {"cpu_us", 0}, {"wall_us", 0}};
+    const std::string number = std::to_string(i);
+    lines += json{{"key", "k" + number}, {"task", "T/" + number}, {"index", i}, {"sample", 0}, {"judgement", judgement}, {"program", ""}, {"wall_seconds", 0.1}}.dump() + "\n";
+  }
+  return lines;
+}
+
 TEST_F(ArgumentsTest, AWordThatIsNoCommandIsNamedBesideTheCommands) {
   const Ran typo = run({"generat"});
   EXPECT_EQ(typo.code, 2);
@@ -131,6 +151,19 @@ TEST_F(ArgumentsTest, ATokenThatCouldNotBeReadAgainIsNotMade) {
   EXPECT_FALSE(std::filesystem::exists(tokens));
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "a"}).code, 0);
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "b", "--sessions", "0"}).code, 0);
+
+TEST_F(ArgumentsTest, ComparedRunsFailWhereTheSecondLosesMoreThanTheGate) {
+  const std::string a = file("a.jsonl").string(), b = file("b.jsonl").string();
+  write(a, results_of("++++++++--"));
+  write(b, results_of("++++++--+-"));  // loses two of ten, and gains one
+  EXPECT_EQ(run({"eval", "compare", a, b}).code, 0);
+  EXPECT_EQ(run({"eval", "compare", a, b, "--gate", "10"}).code, 0);
+  EXPECT_EQ(run({"eval", "compare", b, a, "--gate", "0"}).code, 0) << "it gains";
+  const Ran lost = run({"eval", "compare", a, b, "--gate", "0.5", "--json"});
+  EXPECT_EQ(lost.code, 1);
+  EXPECT_THAT(lost.err, AllOf(HasSubstr("10 points"), HasSubstr("gate of 0.5")));
+  EXPECT_EQ(lost.json()["points_lost"], 10.0);
+  EXPECT_EQ(run({"eval", "compare", a, b, "--gate", "-1"}).code, 2);
 }
 
 TEST_F(ArgumentsTest, AMissingModelOrPromptIsWrongUsage) {

@@ -29,6 +29,8 @@ TEST_F(ModelInfoTest, JsonTellsShapesTypesUsersAndLimits) {
   EXPECT_TRUE(info["types"].contains("F32"));
   ASSERT_EQ(info["kv"].size(), 6U);
   EXPECT_EQ(info["kv"][1]["bytes_per_token"], 2 * 2 * 2 * 16 * 2) << "keys and values, layers, KV heads, their size, F16";
+  const double whole_context = static_cast<double>(info["config"]["context_length"].get<int>() * info["kv"][1]["bytes_per_token"].get<int>());
+  EXPECT_DOUBLE_EQ(info["kv"][1]["users_per_gib"].get<double>(), 0x1p30 / whole_context);
   for (const char* context : {"2048", "4096", "32768"}) EXPECT_GT(info["kv"][1]["users"][context].get<long long>(), 0) << context;
   for (const char* phase : {"prefill", "decode"}) {
     for (const char* key : {"flops_per_token", "bytes_per_token", "limit_tokens_per_s"}) {

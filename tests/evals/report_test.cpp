@@ -274,6 +274,7 @@ TEST(CompareTest, TasksAreMatchedAndDifferencesWarned) {
   EXPECT_EQ(comparison->only_first, 2);  // 6, 9
   EXPECT_EQ(comparison->only_second, 3); // 1, 2, 4
   EXPECT_EQ(comparison->neither, 3);
+  EXPECT_DOUBLE_EQ(comparison->points_lost(), -10);
   EXPECT_THAT(comparison->gained, testing::ElementsAre("T/1", "T/2", "T/4"));
   EXPECT_THAT(comparison->warnings, testing::ElementsAre(testing::HasSubstr("prompts differ")));
   second.records.clear();
