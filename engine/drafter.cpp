@@ -13,25 +13,25 @@ namespace fixpoint::engine {
 namespace {
 
 constexpr int shortest_repeat = 4;    // tokens; shorter ends of the text say little, and are looked up in the prompt alone
-constexpr int read_at_once = 1024;    // tokens that `propose` may read: some 0.2 ms
 
 class CopyingDrafter final : public Drafter {
  public:
   CopyingDrafter(const Request& request, const std::vector<bool>& line_ends)
       : prompt_tokens_(request.prompt.size()), prediction_(&request.prediction), line_ends_(&line_ends) {}
 
-  void read(std::span<const TokenId> text, int at_most) override {
-    const std::size_t until = std::min(text.size(), repeats_.text().size() + static_cast<std::size_t>(std::max(at_most, 0)));
-    for (std::size_t i = repeats_.text().size(); i < until; ++i) {
+  int read(std::span<const TokenId> text, int at_most) override {
+    const std::size_t from = repeats_.text().size();
+    const std::size_t until = std::min(text.size(), from + static_cast<std::size_t>(std::max(at_most, 0)));
+    for (std::size_t i = from; i < until; ++i) {
       repeats_.push(text[i]);
       if (i >= prompt_tokens_) continue;
       for (detail::NgramIndex& runs : prompt_runs_) runs.push(text.first(i + 1));
     }
+    return static_cast<int>(until - from);
   }
 
   Draft propose(std::span<const TokenId> text, int max_tokens) override {
     follow(text);
-    read(text, read_at_once);
     if (max_tokens < 1) return {};
     if (Draft draft = from_previous_attempt(max_tokens); !draft.tokens.empty()) return draft;
     if (repeats_.text().size() < text.size()) return {};

@@ -34,10 +34,11 @@ class Drafter {
  public:
   virtual ~Drafter() = default;
 
-  /// Takes note of up to `at_most` tokens of the text that it hasn't seen, oldest first. Each call's text (prompt, then
-  /// output) begins with the last call's. For the time while a prompt is computed, when it costs nobody anything.
-  virtual void read(std::span<const TokenId> text, int at_most) = 0;
-  /// What may follow the text: at most `max_tokens`, none where there is no idea. Amortised O(1) for each token of text.
+  /// Takes note of up to `at_most` tokens of the text that it hasn't seen, oldest first; returns how many. Each call's text
+  /// (prompt, then output) begins with the last call's. Amortised O(1) for each token, some 0.2 us: when there is time for that is
+  /// for the caller to say.
+  virtual int read(std::span<const TokenId> text, int at_most) = 0;
+  /// What may follow the text: at most `max_tokens`, none where there is no idea. Text that was not read yet gives fewer ideas.
   [[nodiscard]] virtual Draft propose(std::span<const TokenId> text, int max_tokens) = 0;
 };
 

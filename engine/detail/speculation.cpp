@@ -9,6 +9,7 @@ namespace {
 
 constexpr int longest_draft = 64;   // tokens
 constexpr int read_beside_prefill = 256;  // tokens of text that a drafter reads in any step of its prompt, and two for each computed
+constexpr int read_beside_decode = 1024;  // that all drafters together read in a step, or who fell behind would hold up everybody
 
 bool decodes(const Chunk& chunk) { return chunk.samples && chunk.count == 1; }
 
@@ -55,7 +56,7 @@ void Speculator::read_prompts(const StepPlan& plan, std::span<SampleDrafts* cons
     of_chunk[i]->verified = 0;
     if (decodes(chunk) || !of_chunk[i]->drafter) continue;
     try {
-      of_chunk[i]->drafter->read(chunk.sequence->tokens(), read_beside_prefill + 2 * chunk.count);
+      static_cast<void>(of_chunk[i]->drafter->read(chunk.sequence->tokens(), read_beside_prefill + 2 * chunk.count));
     } catch (const std::exception&) {
       of_chunk[i]->drafter.reset();
     }
@@ -66,10 +67,11 @@ void Speculator::read_prompts(const StepPlan& plan, std::span<SampleDrafts* cons
 void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, int room) {
   candidates_.clear();
   chunks_.clear();
+  int to_read = read_beside_decode;
   for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
     SampleDrafts& drafts = *of_chunk[i];
     if (!decodes(plan.chunks[i]) || !drafts.drafter) continue;
-    drafts.draft = propose(drafts, plan.chunks[i].sequence->tokens(), std::min(room, longest_draft));
+    drafts.draft = propose(drafts, plan.chunks[i].sequence->tokens(), std::min(room, longest_draft), to_read);
     if (drafts.draft.tokens.empty()) continue;
     chunks_.push_back(i);
     candidates_.push_back({.source = drafts.draft.source,
@@ -79,10 +81,11 @@ void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chu
   }
 }
 
-/// What the sample's drafter says, without what the model can't be asked about.
-Draft Speculator::propose(SampleDrafts& drafts, std::span<const TokenId> text, int room) const {
+/// What the sample's drafter says, without what the model can't be asked about. It reads first, of the `to_read` tokens that are left.
+Draft Speculator::propose(SampleDrafts& drafts, std::span<const TokenId> text, int room, int& to_read) const {
   Draft draft;
   try {
+    to_read -= drafts.drafter->read(text, to_read);
     draft = drafts.drafter->propose(text, room);
   } catch (const std::exception&) {
     drafts.drafter.reset();

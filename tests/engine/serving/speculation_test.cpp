@@ -40,7 +40,7 @@ class OracleDrafter final : public Drafter {
   OracleDrafter(std::size_t prompt_tokens, const Completion& truth, Corrupt corrupt)
       : prompt_tokens_(prompt_tokens), truth_(&truth), corrupt_(std::move(corrupt)) {}
 
-  void read(std::span<const TokenId>, int) override {}
+  int read(std::span<const TokenId>, int) override { return 0; }
   Draft propose(std::span<const TokenId> text, int) override {
     const auto output = text.subspan(prompt_tokens_);
     Draft draft{.source = DraftSource::previous_attempt, .matched = 1, .tokens = {}};
@@ -337,7 +337,7 @@ TEST(SpeculationTest, SampledTokensHaveTheModelsDistribution) {
   };
   struct Likeliest final : Drafter {
     std::function<TokenId(std::vector<TokenId>)> after;
-    void read(std::span<const TokenId>, int) override {}
+    int read(std::span<const TokenId>, int) override { return 0; }
     Draft propose(std::span<const TokenId> text, int) override { return {DraftSource::prompt, 2, {after({text.begin(), text.end()})}}; }
   };
   EngineOptions options{.speculation = Speculation::always};
@@ -410,8 +410,9 @@ TEST(SpeculationTest, LogitsThatAreNotFiniteInTheMiddleOfADraftFailThereOnly) {
 TEST(SpeculationTest, ADrafterThatThrowsIsDroppedAndEveryRequestIsAnswered) {
   struct Broken final : Drafter {
     bool reads = false;  // whether it fails later only
-    void read(std::span<const TokenId>, int) override {
+    int read(std::span<const TokenId>, int) override {
       if (!reads) throw std::logic_error("no reading today");
+      return 0;
     }
     Draft propose(std::span<const TokenId>, int) override { throw std::runtime_error("no draft today"); }
   };
@@ -549,6 +550,37 @@ TEST(SpeculationTest, APredictionIsNoLongerThanItsSequenceMayGet) {
   request.prediction = words(100'000, 2);
   ASSERT_TRUE(served->generate(request));
   EXPECT_EQ(lengths, std::vector<std::size_t>(3, 25));
+}
+
+TEST(SpeculationTest, DraftersThatFellBehindReadALittleInAStepTogether) {
+  struct Behind final : Drafter {
+    int* took = nullptr;
+    int read(std::span<const TokenId>, int at_most) override {
+      *took += at_most;  // there is always more
+      return at_most;
+    }
+    Draft propose(std::span<const TokenId>, int) override { return {}; }
+  };
+  int took = 0, most = 0;  // of the engine's thread, as long as it runs
+  EngineOptions options{.speculation = Speculation::always};
+  options.drafter = [&took](const Request&) -> std::unique_ptr<Drafter> {
+    auto drafter = std::make_unique<Behind>();
+    drafter->took = &took;
+    return drafter;
+  };
+  {
+    const Served served = serve(100, options, {.vocab = kVocabulary, .padding = 8}, [&](testing::FakeModel& model) {
+      model.on_forward = [&](const StepInput& input) {
+        if (input.batch.num_seqs() == static_cast<std::int32_t>(input.tokens.size())) most = std::max(most, took);
+        took = 0;
+      };
+    });
+    Request request = greedy(words(30, 1), 10);
+    request.n = 8;
+    ASSERT_TRUE(served->generate(request));
+  }
+  EXPECT_GT(most, 8) << "a token for each, and more";
+  EXPECT_LE(most, 1024) << "for all together";
 }
 
 TEST(SpeculationTest, TextThatRepeatsItselfIsDraftedFromTheSession) {

@@ -25,6 +25,7 @@ Draft draft(const Tokens& prompt, const Tokens& output, const Tokens& prediction
   const auto drafter = make_drafter(request, kLineEnds);
   Tokens text = prompt;
   text.insert(text.end(), output.begin(), output.end());
+  EXPECT_EQ(drafter->read(text, 1'000), static_cast<int>(text.size()));
   return drafter->propose(text, max_tokens);
 }
 
@@ -81,11 +82,14 @@ TEST(DrafterTest, ReadingAheadOrInAnyPiecesChangesNothing) {
     request.prompt.assign(text.begin(), text.begin() + 30);
     if (round % 2 == 0) request.prediction.assign(text.begin() + 10, text.begin() + 50);
     const auto each = make_drafter(request, kLineEnds), last = make_drafter(request, kLineEnds);
-    Draft by_each;
+    int read = 0;
     for (std::size_t n = 30; n <= text.size(); ++n) {
-      if (random() % 3 == 0) each->read(std::span(text).first(n), static_cast<int>(random() % 20));
-      by_each = each->propose(std::span(text).first(n), 6);
+      if (random() % 3 == 0) read += each->read(std::span(text).first(n), static_cast<int>(random() % 20));
+      static_cast<void>(each->propose(std::span(text).first(n), 6));
     }
+    EXPECT_EQ(read + each->read(text, 1'000), 60);
+    const Draft by_each = each->propose(text, 6);
+    EXPECT_EQ(last->read(text, 1'000), 60);
     const Draft at_once = last->propose(text, 6);
     EXPECT_EQ(by_each.tokens, at_once.tokens);
     EXPECT_EQ(by_each.source, at_once.source);
@@ -93,13 +97,17 @@ TEST(DrafterTest, ReadingAheadOrInAnyPiecesChangesNothing) {
   }
 }
 
-TEST(DrafterTest, ALongPromptIsReadInPiecesAndDraftsWaitForItsEnd) {
+TEST(DrafterTest, DraftsFromTheTextWaitUntilAllOfItIsRead) {
   Request request;
   for (TokenId i = 0; i < 5'000; ++i) request.prompt.push_back(i % 1'000);
   const auto drafter = make_drafter(request, kLineEnds);
-  int steps = 0;
-  while (drafter->propose(request.prompt, 4).tokens.empty()) ASSERT_LT(++steps, 10);
-  EXPECT_GE(steps, 3);
+  for (const int piece : {1'000, 1'000, 1'000, 1'000, 999}) {
+    EXPECT_EQ(drafter->read(request.prompt, piece), piece);
+    EXPECT_TRUE(drafter->propose(request.prompt, 4).tokens.empty());
+  }
+  EXPECT_EQ(drafter->read(request.prompt, 1'000), 1);
+  EXPECT_EQ(drafter->read(request.prompt, 1'000), 0);
+  EXPECT_EQ(drafter->propose(request.prompt, 4).tokens, (Tokens{0, 1, 2, 3}));
 }
 
 }  // namespace
