@@ -93,6 +93,7 @@ const StepPlan& Scheduler::plan() {
   plan_.chunks.clear();
   plan_.copies.clear();
   plan_.tokens = 0;
+  plan_.rows = 0;
   plan_.stuck = nullptr;
   // Where blocks had to be taken away there is no room for newcomers; letting some in would only move the lack on.
   if (grow_running()) admit();
@@ -237,8 +238,10 @@ void Scheduler::assign_chunks() {
 void Scheduler::assign_chunk(Sequence& sequence) {
   const int count = std::min(sequence.uncomputed(), options_.max_step_tokens - plan_.tokens);
   if (count < 1) return;
-  plan_.chunks.push_back({.sequence = &sequence, .begin = sequence.computed_, .count = count, .samples = count == sequence.uncomputed()});
+  const bool samples = count == sequence.uncomputed();
+  plan_.chunks.push_back({.sequence = &sequence, .begin = sequence.computed_, .count = count, .samples = samples});
   plan_.tokens += count;
+  plan_.rows += samples ? 1 : 0;
   if (count > 1 || sequence.computed_ < sequence.prompt_tokens_) counters_.prefill_tokens += static_cast<std::uint64_t>(count);
   if (sequence.copy_source_) {
     const BlockId to = sequence.blocks_[static_cast<std::size_t>(sequence.published_blocks_)].id();
@@ -260,8 +263,7 @@ void Scheduler::watch() {
 }
 
 int Scheduler::room_for_drafts() const {
-  int rows = std::max(options_.max_running, kRowsForDrafts);
-  for (const Chunk& chunk : plan_.chunks) rows -= chunk.samples ? 1 + chunk.drafts : 0;
+  const int rows = std::max(options_.max_running, kRowsForDrafts) - plan_.rows;
   return std::max(0, std::min(rows, options_.max_step_tokens - plan_.tokens));
 }
 
@@ -283,6 +285,7 @@ int Scheduler::add_drafts(std::size_t index, std::span<const TokenId> drafts) {
   sequence.drafts_.assign(drafts.begin(), drafts.begin() + count);
   chunk.drafts = count;
   plan_.tokens += count;
+  plan_.rows += count;
   return count;
 }
 

@@ -34,6 +34,7 @@ struct StepPlan {
   std::vector<Chunk> chunks;                 ///< decode first
   std::vector<kernels::BlockCopy> copies;    ///< before the chunks
   int tokens = 0;                            ///< drafts included
+  int rows = 0;                              ///< of logits: one for each chunk that samples, and one for each draft
   Sequence* stuck = nullptr;  ///< the watchdog's find: it can never run; fail it and plan again
 };
 

@@ -182,7 +182,7 @@ void EngineLoop::step() {
     if (news.error) scheduler_->remove(*news.sample, Scheduler::Computed::forget);
   }
   scheduler_->commit();
-  for (News& news : news_) tell(std::move(news));
+  for (News& news : news_) tell(news);
   const auto end = Clock::now();
   speculator_.record_step(plan.tokens, end - begin);
   record_step(plan, {.model = computed - planned, .sampling = chosen - computed, .host = (planned - begin) + (end - chosen) + handing_out_}, chunks);
@@ -233,9 +233,7 @@ void EngineLoop::choose(const StepPlan& plan, const StepOutput& output) {
 }
 
 void EngineLoop::split_rows(const StepPlan& plan, const StepOutput& output) {
-  std::size_t count = 0;
-  for (const Chunk& chunk : plan.chunks) count += chunk.samples ? static_cast<std::size_t>(chunk.drafts) + 1 : 0;
-  rows_.assign(count, RowResult{});
+  rows_.assign(static_cast<std::size_t>(plan.rows), RowResult{});
   if (!output.chosen.empty() && output.chosen.size() != choices_.size()) {
     throw std::runtime_error("the model chose another number of tokens than it was asked for");
   }
@@ -302,7 +300,8 @@ void EngineLoop::accept(Sample& sample, SampledToken chosen, Output& output) {
   output.finish = finish_after(sample, chosen.token, output.text);
 }
 
-void EngineLoop::tell(News news) {
+/// Moves the output on.
+void EngineLoop::tell(News& news) {
   Sample& sample = *news.sample;
   if (news.output.finish) return finish(sample, std::move(news.output));
   if (!news.output.tokens.empty()) outgoing_.push_back({sample.request.submitted.delivery, sample.request.submitted.id, std::move(news.output), false});

@@ -95,7 +95,7 @@ class EngineLoop {
   [[nodiscard]] tl::expected<SampledToken, std::string> choose(const Sample& sample, const RowResult& row);
   [[nodiscard]] SamplePoint sample_point(const Sample& sample, std::size_t ahead = 0) const;
   void accept(Sample& sample, SampledToken chosen, Output& output);
-  void tell(News news);
+  void tell(News& news);
   [[nodiscard]] std::optional<Finish> finish_after(Sample& sample, TokenId token, std::string& text);
   void finish(Sample& sample, Output output);
   void report(Sample& sample, Output output);

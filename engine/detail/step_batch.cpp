@@ -1,5 +1,6 @@
 #include "engine/detail/step_batch.h"
 
+#include <algorithm>
 #include <cstddef>
 
 namespace fixpoint::engine::detail {
@@ -20,7 +21,10 @@ StepInput StepBatch::build(const StepPlan& plan, int block_size) {
     tokens_.insert(tokens_.end(), drafts.begin(), drafts.end());
     for (int position = chunk.begin; position < end; ++position) positions_.push_back(position);
     const int num_blocks = (end + block_size - 1) / block_size;
-    for (int i = 0; i < num_blocks; ++i) block_ids_.push_back(chunk.sequence->blocks()[static_cast<std::size_t>(i)].id());
+    const auto blocks = std::span(chunk.sequence->blocks()).first(static_cast<std::size_t>(num_blocks));
+    const std::size_t first = block_ids_.size();
+    block_ids_.resize(first + blocks.size());  // most of a batch's numbers: long contexts have hundreds
+    std::ranges::transform(blocks, block_ids_.begin() + static_cast<std::ptrdiff_t>(first), &BlockRef::id);
     q_indptr_.push_back(static_cast<std::int32_t>(tokens_.size()));
     block_indptr_.push_back(static_cast<std::int32_t>(block_ids_.size()));
     last_block_len_.push_back(end - (num_blocks - 1) * block_size);
