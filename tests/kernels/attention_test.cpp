@@ -267,7 +267,10 @@ TEST_P(AttentionTest, RefusesBlocksAndPositionsOutOfRange) {
   Floats out = poison(16);
   Step s{16};
   s.add(1, 1, {2});
-  EXPECT_THROW(backend_->attention(cube(x, 1, 1, 16), kv, s.batch(), 1.0F, cube(out, 1, 1, 16)), std::invalid_argument);
+  for (const std::int32_t outside : {2, -1}) {
+    s.block_ids[0] = outside;
+    EXPECT_THROW(backend_->attention(cube(x, 1, 1, 16), kv, s.batch(), 1.0F, cube(out, 1, 1, 16)), std::invalid_argument);
+  }
   s.block_ids[0] = 1;
   s.positions[0] = 1;
   EXPECT_THROW(
