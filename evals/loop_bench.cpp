@@ -78,7 +78,9 @@ LoopRun run_loop(const LoopWorkload& workload, LoopTarget& target, const LoopBen
       for (std::size_t i = 0; i < workload.sessions.size(); ++i) {
         threads.emplace_back([&shared, &gate, &abandoned, i] {
           gate.wait();
-          if (!abandoned) run_session(shared, i);
+          if (abandoned) return;
+          run_session(shared, i);
+          shared.target.end(shared.workload.sessions[i].id);
         });
       }
     } catch (...) {  // the system gives no more threads: those that wait must end before they can be joined

@@ -68,6 +68,7 @@ class EngineTarget final : public LoopTarget {
     return answer;
   }
 
+  void end(const std::string& session) override { model_.engine().end_session({}, session); }
   std::string name() const override { return model_.description(); }
 
  private:

@@ -33,6 +33,8 @@ class LoopTarget {
   virtual ~LoopTarget() = default;
   /// Error: a message for a person; "cancelled" after a stop request.
   [[nodiscard]] virtual tl::expected<LoopAnswer, std::string> answer(const LoopQuestion& question, std::stop_token stop) = 0;
+  /// Nothing more is asked for the session.
+  virtual void end(const std::string& /*session*/) {}
   [[nodiscard]] virtual std::string name() const = 0;
   /// What a reader of the numbers should know; empty: nothing.
   [[nodiscard]] virtual std::string note() const { return {}; }

@@ -141,9 +141,14 @@ class FakeTarget final : public LoopTarget {
     const auto now = std::chrono::steady_clock::now();
     return LoopAnswer{.arrivals = {now, now + milliseconds(2), now + milliseconds(6)}, .usage = {.prompt_tokens = 10, .cached_tokens = 4, .completion_tokens = 4}};
   }
+  void end(const std::string& session) override {
+    const std::scoped_lock lock(mutex);
+    ended.push_back(session);
+  }
   std::string name() const override { return "fake"; }
   std::mutex mutex;
   std::vector<LoopQuestion> asked;
+  std::vector<std::string> ended;
   std::string fails;
 };
 
@@ -172,6 +177,7 @@ TEST(LoopBenchTest, ASessionThatFailsEndsAndIsNamedAndTheOthersGoOn) {
   target.fails = "s1";
   const auto run = run_loop(workload, target, {.predict = false}, {});
   EXPECT_THAT(run.failures, ::testing::ElementsAre("session s1, round 0: no"));
+  EXPECT_THAT(target.ended, ::testing::UnorderedElementsAre("s0", "s1", "s2"));
   EXPECT_EQ(run.rounds.size(), 4U);
   EXPECT_TRUE(std::all_of(target.asked.begin(), target.asked.end(), [](const LoopQuestion& it) { return it.prediction.empty(); }));
 }
