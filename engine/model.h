@@ -60,6 +60,8 @@ class Model final : public StepModel {
   [[nodiscard]] bool chooses_tokens() const override { return backend_->chooses_tokens(); }
   [[nodiscard]] StepOutput forward(const StepInput& step) override;
   void copy_blocks(std::span<const kernels::BlockCopy> copies) override;
+  [[nodiscard]] int num_threads() const override { return backend_->num_threads(); }
+  void share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) override { backend_->share(tasks, body); }
   [[nodiscard]] kernels::OpCounters counters() const override { return backend_->counters(); }
 
  private:

@@ -241,6 +241,12 @@ std::optional<kernels::RowChoice> Sampler::row_choice(const SamplePoint& point) 
   return choice_at(point, vocab_size_);
 }
 
+TokenId Sampler::choose(std::span<const float> logits, const kernels::RowChoice& choice) {
+  logits = logits.first(std::min(logits.size(), vocab_size_));
+  if (!find_max(logits)) return -1;
+  return choice.inverse_temperature > 0.0F ? draw(filter(logits, choice), choice.u) : argmax_;
+}
+
 tl::expected<SampledToken, std::string> Sampler::sample(std::span<const float> logits, const SamplePoint& point) {
   const SamplingParams& params = *point.params;
   logits = logits.first(std::min(logits.size(), vocab_size_));

@@ -65,6 +65,8 @@ class Sampler {
   /// The same choice for somebody who has the row of logits and nothing else (`row` is left to the caller). Unset where it
   /// depends on more, or log-probabilities are wanted.
   [[nodiscard]] std::optional<kernels::RowChoice> row_choice(const SamplePoint& point) const;
+  /// The token of such a choice; below 0 where the row holds NaN or +inf, or nothing above -inf.
+  [[nodiscard]] TokenId choose(std::span<const float> logits, const kernels::RowChoice& choice);
 
   struct Probability {
     TokenId token = 0;

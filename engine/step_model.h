@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 
 #include "engine/tokenizer_spec.h"
@@ -46,6 +47,11 @@ class StepModel {
   /// Whether `forward` chooses tokens. Always the same, so that nobody need state choices where nobody makes them.
   [[nodiscard]] virtual bool chooses_tokens() const { return false; }
   [[nodiscard]] virtual StepOutput forward(const StepInput& input) = 0;
+  /// As kernels::Backend's: the engine chooses tokens side by side where the model doesn't.
+  [[nodiscard]] virtual int num_threads() const { return 1; }
+  virtual void share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) {
+    for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
+  }
   /// Work since construction.
   [[nodiscard]] virtual kernels::OpCounters counters() const = 0;
 };

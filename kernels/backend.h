@@ -166,6 +166,13 @@ class Backend {
   /// out[i, :] = x[rows[i], :]
   virtual void gather(const Tensor& x, std::span<const std::int32_t> rows, const Tensor& out) = 0;
   virtual void copy_blocks(KvLayer& layer, std::span<const BlockCopy> copies) = 0;
+  /// Threads that the operations and `share` use, the caller counted.
+  [[nodiscard]] virtual int num_threads() const { return 1; }
+  /// Calls body(task, thread) for every task in 0..tasks, on the threads that the operations run on, and returns when all are done.
+  /// For the caller's own work on the host between operations; the body must not throw.
+  virtual void share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) {
+    for (std::int64_t task = 0; task < tasks; ++task) body(task, 0);
+  }
   /// Whether the backend has `choose`. Those whose logits are the host's leave choosing to the caller: there is no copy to save.
   [[nodiscard]] virtual bool chooses_tokens() const { return false; }
   /// out[i] is the token of choices[i]: to the bit what kernels/row_choice.h says; below 0 where its row holds NaN or +inf, or

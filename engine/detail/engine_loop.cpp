@@ -27,7 +27,7 @@ EngineLoop::EngineLoop(StepModel& model, const Tokenizer& tokenizer, const Engin
       num_blocks_(num_blocks),
       inbox_(std::move(inbox)),
       end_tokens_(end_tokens(tokenizer.spec())),
-      sampler_(tokenizer.size()),
+      samplers_(static_cast<std::size_t>(std::max(model.num_threads(), 1)), Sampler(tokenizer.size())),
       speculator_(options, tokenizer),
       work_before_(model.counters()) {
   start_over();
@@ -212,7 +212,7 @@ void EngineLoop::add_choices(const StepPlan& plan) {
   for (const Chunk& chunk : plan.chunks) {
     if (!chunk.samples) continue;
     for (std::size_t ahead = 0; ahead <= static_cast<std::size_t>(chunk.drafts); ++ahead, ++row) {
-      auto choice = sampler_.row_choice(sample_point(static_cast<const Sample&>(*chunk.sequence), ahead));
+      auto choice = samplers_.front().row_choice(sample_point(static_cast<const Sample&>(*chunk.sequence), ahead));
       if (!choice) continue;
       choice->row = row;
       choices_.push_back(*choice);
@@ -223,12 +223,40 @@ void EngineLoop::add_choices(const StepPlan& plan) {
 void EngineLoop::choose(const StepPlan& plan, const StepOutput& output) {
   news_.clear();
   split_rows(plan, output);
-  std::span<const RowResult> rows = rows_;
+  sampled_.clear();
+  std::span<RowResult> rows = rows_;
   for (const Chunk& chunk : plan.chunks) {
     if (!chunk.samples) continue;
     const std::size_t count = static_cast<std::size_t>(chunk.drafts) + 1;
-    news_.push_back(choose(static_cast<Sample&>(*chunk.sequence), rows.first(count)));
+    sampled_.emplace_back(&chunk, rows.first(count));
     rows = rows.subspan(count);
+  }
+  choose_together();
+  for (const auto& [chunk, of_chunk] : sampled_) news_.push_back(choose(static_cast<Sample&>(*chunk->sequence), of_chunk));
+}
+
+/// Where tokens depend on their rows alone, several sequences' are chosen at a time: with a large vocabulary each takes some 20 to
+/// 200 us. What is left over is chosen one by one.
+void EngineLoop::choose_together() {
+  if (model_.chooses_tokens() || samplers_.size() < 2 || sampled_.size() < 2) return;
+  model_.share(static_cast<std::int64_t>(sampled_.size()), [this](std::int64_t task, int thread) {
+    const auto& [chunk, rows] = sampled_[static_cast<std::size_t>(task)];
+    try {
+      choose_rows(*chunk, rows, samplers_[static_cast<std::size_t>(thread)]);
+    } catch (const std::exception&) {
+      // No memory: it is asked for again, and missed, where the engine's loop can say so.
+    }
+  });
+}
+
+/// Up to the first draft that is wrong: the rows behind it don't count.
+void EngineLoop::choose_rows(const Chunk& chunk, std::span<RowResult> rows, Sampler& sampler) const {
+  const auto& sample = static_cast<const Sample&>(*chunk.sequence);
+  for (std::size_t ahead = 0; ahead < rows.size(); ++ahead) {
+    const auto choice = sampler.row_choice(sample_point(sample, ahead));
+    if (!choice) return;
+    rows[ahead].chosen = sampler.choose(rows[ahead].logits, *choice);
+    if (ahead + 1 == rows.size() || *rows[ahead].chosen != sample.drafts()[ahead]) return;
   }
 }
 
@@ -270,7 +298,7 @@ EngineLoop::News EngineLoop::choose(Sample& sample, std::span<const RowResult> r
 }
 
 tl::expected<SampledToken, std::string> EngineLoop::choose(const Sample& sample, const RowResult& row) {
-  if (!row.chosen) return sampler_.sample(row.logits, sample_point(sample));
+  if (!row.chosen) return samplers_.front().sample(row.logits, sample_point(sample));
   if (*row.chosen < 0) return tl::unexpected(std::string(logits_not_finite));
   return SampledToken{*row.chosen, {}};
 }

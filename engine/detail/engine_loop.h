@@ -8,6 +8,7 @@
 #include <stop_token>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "engine/detail/inbox.h"
@@ -70,7 +71,7 @@ class EngineLoop {
     std::optional<std::string> error;  ///< after those tokens nothing could be chosen
   };
 
-  /// One of a step's rows: its token where the model chose, else its logits.
+  /// One of a step's rows: its token where it was chosen for itself, by the model or side by side, and its logits unless by the model.
   struct RowResult {
     std::optional<std::int32_t> chosen;
     std::span<const float> logits;
@@ -91,6 +92,8 @@ class EngineLoop {
   void add_choices(const StepPlan& plan);
   void choose(const StepPlan& plan, const StepOutput& output);
   void split_rows(const StepPlan& plan, const StepOutput& output);
+  void choose_together();
+  void choose_rows(const Chunk& chunk, std::span<RowResult> rows, Sampler& sampler) const;
   [[nodiscard]] News choose(Sample& sample, std::span<const RowResult> rows);
   [[nodiscard]] tl::expected<SampledToken, std::string> choose(const Sample& sample, const RowResult& row);
   [[nodiscard]] SamplePoint sample_point(const Sample& sample, std::size_t ahead = 0) const;
@@ -118,12 +121,13 @@ class EngineLoop {
 
   std::optional<KvCache> cache_;        // before everything that holds its blocks
   std::optional<Scheduler> scheduler_;
-  Sampler sampler_;
+  std::vector<Sampler> samplers_;      // one for each of the model's threads; the first is the loop's own
   StepBatch batch_;
   Speculator speculator_;
   std::vector<SampleDrafts*> drafts_;  // [chunks of the step]
   std::vector<kernels::RowChoice> choices_;  // of the step's rows, those that the model may make
   std::vector<RowResult> rows_;        // [rows of the step]
+  std::vector<std::pair<const Chunk*, std::span<RowResult>>> sampled_;  // the step's chunks that sample, and their rows
   std::vector<News> news_;
   std::vector<Outgoing> outgoing_;     // handed out when the step is over and its stats are published
   std::chrono::nanoseconds handing_out_{0};  // time it took, counted with the next step

@@ -29,6 +29,8 @@ class CpuBackend final : public Backend {
   std::string name() const override { return "cpu " + isa_ + ", " + std::to_string(team_.size()) + " threads"; }
   OpCounters counters() const override { return counters_; }
   void synchronize() override {}
+  int num_threads() const override { return team_.size(); }
+  void share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) override { team_.run(tasks, body); }
 
   Buffer allocate(std::size_t bytes) override {
     if (bytes >= std::size_t{1} << 20U) return cpu::allocate_huge(bytes);

@@ -28,6 +28,17 @@ TEST(ThreadTeamTest, RunsEveryTaskOnce) {
   }
 }
 
+TEST(ThreadTeamTest, ABackendSharesItsThreads) {
+  const auto backend = make_cpu_backend({.num_threads = 3});
+  EXPECT_EQ(backend->num_threads(), 3);
+  std::vector<std::atomic<int>> runs(100);
+  backend->share(100, [&](std::int64_t task, int thread) {
+    EXPECT_LT(thread, 3);
+    runs[static_cast<std::size_t>(task)].fetch_add(1);
+  });
+  for (const std::atomic<int>& count : runs) EXPECT_EQ(count.load(), 1);
+}
+
 TEST(ThreadTeamTest, WhatTasksWriteIsVisibleAfterwards) {
   ThreadTeam team(4);
   std::vector<std::int64_t> squares(64);

@@ -303,6 +303,7 @@ class ChoosingTest : public ::testing::TestWithParam<bool> {};
 TEST_P(ChoosingTest, NotANumberFailsThatRequestAlone) {
   const Served served = serve(64, {.block_size = 4}, {.vocab = kVocabulary, .padding = 8}, [](testing::FakeModel& model) {
     model.chooses = GetParam();
+    model.threads = 2;
     model.on_row = [](std::span<const TokenId> context, std::span<float> row) {
       if (context[0] == 13 && context.size() > 20) row[5] = std::numeric_limits<float>::quiet_NaN();
     };
@@ -352,6 +353,20 @@ TEST(EngineTest, TheModelChoosesWhereARowIsAllThatATokenDependsOn) {
   request.stop_tokens = {kEndOfText};
   request.sampling.top_k = 1;  // which is never the end of text in these twelve
   EXPECT_EQ(chosen_by_model(request), 7);
+}
+
+TEST(EngineTest, SequencesAreSampledSideBySideOnTheModelsThreads) {
+  std::vector<CompletedSample> alone;
+  const Served one_thread = serve(64, {.block_size = 4});
+  for (std::uint64_t i = 0; i < 6; ++i) alone.push_back(one(*one_thread.engine, sampled(words(9, i), 12, i)));
+  EXPECT_EQ(one_thread.model->shared_tasks, 0);
+  const Served served = serve(64, {.block_size = 4}, {.vocab = kVocabulary, .padding = 8}, [](testing::FakeModel& model) { model.threads = 3; });
+  Request together = sampled(words(9, 1), 12, 1);
+  together.n = 6;
+  const auto samples = served->generate(together)->samples;
+  EXPECT_GE(served.model->shared_tasks, 5);
+  EXPECT_EQ(samples[0].tokens, alone[1].tokens);
+  for (std::uint64_t i = 0; i < 6; ++i) EXPECT_EQ(one(*served.engine, sampled(words(9, i), 12, i)).tokens, alone[i].tokens);
 }
 
 TEST(EngineTest, NoChoiceIsStatedForAModelThatChoosesNone) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "engine/counter_rng.h"
 #include "engine/detail/logit_scan.h"
@@ -99,6 +100,18 @@ StepOutput FakeModel::output(const StepInput& input) {
   }
   chosen_rows += static_cast<int>(chosen_.size());
   return {logits_, chosen_};
+}
+
+void FakeModel::share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) {
+  std::atomic<std::int64_t> next{0};
+  const auto work = [&](int thread) {
+    for (std::int64_t task = next++; task < tasks; task = next++) body(task, thread);
+  };
+  std::vector<std::jthread> others;
+  for (int thread = 1; thread < threads; ++thread) others.emplace_back(work, thread);
+  work(0);
+  others.clear();  // joins
+  shared_tasks += static_cast<int>(tasks);
 }
 
 std::vector<float> FakeModel::logits_after(std::span<const TokenId> tokens) const {

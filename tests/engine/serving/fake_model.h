@@ -45,6 +45,11 @@ class FakeModel : public StepModel {
   std::function<void(std::span<const TokenId> context, std::span<float> row)> on_row;
   /// Chooses tokens where it may, as a device does, and gives no logits for them. Set before it serves.
   bool chooses = false;
+  /// So many threads share the engine's work. Set before it serves.
+  int threads = 1;
+  [[nodiscard]] int num_threads() const override { return threads; }
+  void share(std::int64_t tasks, const std::function<void(std::int64_t task, int thread)>& body) override;
+  std::atomic<int> shared_tasks{0};
   std::atomic<int> chosen_rows{0};
   std::atomic<int> stated_choices{0};  ///< of all steps, made or not
 

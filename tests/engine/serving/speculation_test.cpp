@@ -188,7 +188,10 @@ TEST_P(SpeculatedMixTest, AnswersDoNotDependOnDraftsPreemptionOrChunks) {
                                .max_step_tokens = 1 + static_cast<int>(random() % 60),
                                .ageing_steps = 1 + static_cast<int>(random() % 30)};
     const Served served = serve(most / block_size + 1 + static_cast<int>(random() % 10), with_oracle(limits, expected, adversary(random())),
-                                {.vocab = kVocabulary, .padding = 8}, [mix](testing::FakeModel& model) { model.chooses = mix == 1; });
+                                {.vocab = kVocabulary, .padding = 8}, [mix](testing::FakeModel& model) {
+                                  model.chooses = mix == 1;
+                                  model.threads = mix == 2 && GetParam() % 8 == 0 ? 3 : 1;
+                                });
     for (int round = 0; round < 2; ++round) {
       ASSERT_NO_FATAL_FAILURE(expect_same_answers(*served.engine, requests, expected, requests.size())) << "mix " << mix;
     }
