@@ -277,7 +277,20 @@ TEST(SamplerTest, ChoosesExactlyAsAPlainWalkOverWhatIsKept) {
       ASSERT_TRUE(choice);
       ASSERT_EQ(sampler.sample(logits, point)->token, kernels::plain_choice(logits, *choice, detail::token_weight))
           << "round " << round << ", " << n << " tokens";
+      ASSERT_EQ(sampler.choose(logits, *choice), sampler.sample(logits, point)->token);
     }
+  }
+}
+
+TEST(SamplerTest, ARowThatIsNotFiniteHasNoChoice) {
+  Sampler sampler(3);
+  for (const float temperature : {0.0F, 1.0F}) {
+    const SamplingParams params{.temperature = temperature};
+    const auto choice = *sampler.row_choice({.params = &params});
+    EXPECT_LT(sampler.choose(std::array{1.0F, std::nanf(""), 2.0F}, choice), 0);
+    EXPECT_LT(sampler.choose(std::array{1.0F, infinity, 2.0F}, choice), 0);
+    EXPECT_LT(sampler.choose(std::array{-infinity, -infinity, -infinity, 5.0F}, choice), 0) << "the fourth is padding";
+    EXPECT_EQ(sampler.choose(std::array{-infinity, 1.0F, -infinity, 5.0F}, choice), 1);
   }
 }
 
