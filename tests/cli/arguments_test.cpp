@@ -151,6 +151,7 @@ TEST_F(ArgumentsTest, ATokenThatCouldNotBeReadAgainIsNotMade) {
   EXPECT_FALSE(std::filesystem::exists(tokens));
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "a"}).code, 0);
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "b", "--sessions", "0"}).code, 0);
+}
 
 TEST_F(ArgumentsTest, ComparedRunsFailWhereTheSecondLosesMoreThanTheGate) {
   const std::string a = file("a.jsonl").string(), b = file("b.jsonl").string();
