@@ -163,7 +163,7 @@ tl::expected<void, std::string> write_reports(const std::filesystem::path& folde
   if (!options.beside.empty()) {
     const auto other = evals::read_results(options.beside);
     if (!other) return tl::unexpected(other.error());
-    beside = evals::Beside{other->info.source_name.empty() ? options.beside : other->info.source_name, evals::summarise(evals::in_order(*other), other->info)};
+    beside = evals::Beside{options.beside, evals::summarise(evals::in_order(*other), other->info)};
   }
   if (auto written = evals::write_in_order(folder / "results.jsonl", info, records); !written) return written;
   if (auto written = evals::write_whole(folder / "summary.json", evals::to_json(summary, info) + "\n"); !written) return written;

@@ -30,6 +30,15 @@ void add_warnings(const RunInfo& first, const RunInfo& second, Comparison& out) 
   if (first.selection != second.selection) out.warnings.push_back("the selections of tasks differ; only common tasks are compared");
 }
 
+/// What was run, without what has no value: a line.
+std::string line_about(const RunInfo& info) {
+  std::string out;
+  for (const auto& [name, value] : described(info)) {
+    if (!value.empty() && name != "sandbox" && name != "benchmark") out += (out.empty() ? "" : ", ") + name + " " + value;
+  }
+  return info.benchmark + ": " + out;
+}
+
 void print_list(std::string& out, std::string_view title, const std::vector<std::string>& tasks) {
   constexpr std::size_t kShown = 20;
   if (tasks.empty()) return;
@@ -42,7 +51,7 @@ void print_list(std::string& out, std::string_view title, const std::vector<std:
 }  // namespace
 
 tl::expected<Comparison, std::string> compare(const StoredRun& first, const StoredRun& second) {
-  Comparison out;
+  Comparison out{.first = first.info, .second = second.info};
   add_warnings(first.info, second.info, out);
   const auto a = results_of(first);
   const auto b = results_of(second);
@@ -72,6 +81,7 @@ std::string to_text(const Comparison& comparison) {
   for (const std::string& warning : comparison.warnings) out += "warning: " + warning + "\n";
   const std::int64_t first = comparison.both + comparison.only_first;
   const std::int64_t second = comparison.both + comparison.only_second;
+  out += "  A  " + line_about(comparison.first) + "\n  B  " + line_about(comparison.second) + "\n";
   char buffer[200];
   std::snprintf(buffer, sizeof buffer, "  tasks %lld   A passes %lld   B passes %lld   difference %+lld   p = %.3g\n", static_cast<long long>(comparison.tasks),
                 static_cast<long long>(first), static_cast<long long>(second), static_cast<long long>(second - first), comparison.p_value);
@@ -84,9 +94,11 @@ std::string to_text(const Comparison& comparison) {
 }
 
 std::string to_json(const Comparison& comparison) {
+  const auto run = [](const RunInfo& info) { return nlohmann::ordered_json::parse(to_json_line(info)).at("run"); };
   return nlohmann::ordered_json{{"tasks", comparison.tasks}, {"both", comparison.both}, {"only_a", comparison.only_first}, {"only_b", comparison.only_second},
-                                {"neither", comparison.neither}, {"points_lost", comparison.points_lost()}, {"p_value", comparison.p_value}, {"only_a_tasks", comparison.lost},
-                                {"only_b_tasks", comparison.gained}, {"warnings", comparison.warnings}}
+                                {"neither", comparison.neither}, {"points_lost", comparison.points_lost()}, {"p_value", comparison.p_value},
+                                {"only_a_tasks", comparison.lost}, {"only_b_tasks", comparison.gained}, {"warnings", comparison.warnings},
+                                {"run_a", run(comparison.first)}, {"run_b", run(comparison.second)}}
       .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

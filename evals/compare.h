@@ -11,6 +11,8 @@ namespace fixpoint::evals {
 
 /// Two runs over the same tasks, task by task (a task passes where any of its programs does).
 struct Comparison {
+  RunInfo first;
+  RunInfo second;
   std::int64_t tasks = 0;   // in both
   std::int64_t both = 0;
   std::int64_t only_first = 0;

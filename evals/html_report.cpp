@@ -12,18 +12,19 @@ namespace {
 using detail::escape_html;
 
 constexpr const char* kStyle = R"(
-:root{color-scheme:light dark;--fg:#1c1e21;--dim:#667;--bg:#fff;--card:#f5f6f8;--line:#d9dce1;--one:#2563a8;--two:#c2571a;--good:#2e7d4f;--bad:#b3372f}
-@media (prefers-color-scheme:dark){:root{--fg:#e4e6ea;--dim:#9aa0aa;--bg:#15171a;--card:#1e2125;--line:#343940;--one:#6ea8e8;--two:#e8935c;--good:#63bd86;--bad:#e5766d}}
+:root{color-scheme:light dark;--fg:#1c1e21;--dim:#667;--bg:#fff;--card:#f5f6f8;--line:#d9dce1;--one:#2563a8;--two:#c2571a;--three:#6d4bb3;--four:#5f6b1f;--good:#2e7d4f;--bad:#b3372f}
+@media (prefers-color-scheme:dark){:root{--fg:#e4e6ea;--dim:#9aa0aa;--bg:#15171a;--card:#1e2125;--line:#343940;--one:#6ea8e8;--two:#e8935c;--three:#b79bf0;--four:#b9c56a;--good:#63bd86;--bad:#e5766d}}
 *{box-sizing:border-box}
 body{font:15px/1.5 system-ui,"DejaVu Sans",sans-serif;color:var(--fg);background:var(--bg);max-width:1080px;margin:0 auto;padding:28px 20px 60px}
 h1{font-size:24px;margin:0 0 2px}h2{font-size:17px;margin:34px 0 10px}.dim{color:var(--dim)}p{margin:6px 0}
 .tiles{display:grid;grid-template-columns:repeat(auto-fit,minmax(170px,1fr));gap:12px;margin:20px 0}
 .tile{background:var(--card);border-radius:8px;padding:12px 14px}.tile b{display:block;font-size:24px;line-height:1.25}.tile small{color:var(--dim)}
-.charts{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:20px}.chart{background:var(--card);border-radius:8px;padding:14px 16px}
+.charts{display:grid;align-items:start;grid-template-columns:repeat(auto-fit,minmax(min(440px,100%),1fr));gap:20px}.chart{background:var(--card);border-radius:8px;padding:14px 16px}
 .chart h3{font-size:14px;margin:0 0 8px}svg{width:100%;max-width:600px;height:auto;display:block}svg text{font-size:12px;fill:var(--fg)}svg text.label{fill:var(--dim)}
 .grid{stroke:var(--line);stroke-width:1}.line-1{stroke:var(--one);fill:none;stroke-width:2}.line-2{stroke:var(--two);fill:none;stroke-width:2;stroke-dasharray:6 4}
-.dot-1,.bar-1{fill:var(--one)}.dot-2,.bar-2{fill:var(--two)}.bar-3{fill:var(--good)}.bar-4{fill:var(--bad)}
-.legend{font-size:13px;margin:6px 0 0}.legend span{display:inline-block;width:18px;height:3px;vertical-align:middle;margin:0 6px 0 12px}.key-1{background:var(--one)}.key-2{background:var(--two)}
+.line-3{stroke:var(--three);fill:none;stroke-width:2;stroke-dasharray:2 3}.line-4{stroke:var(--four);fill:none;stroke-width:2;stroke-dasharray:10 3 2 3}
+.dot-1,.bar-1{fill:var(--one)}.dot-2,.bar-2{fill:var(--two)}.dot-3{fill:var(--three)}.dot-4{fill:var(--four)}.bar-3{fill:var(--good)}.bar-4{fill:var(--bad)}
+.legend{font-size:13px;margin:6px 0 0;overflow-wrap:anywhere}.legend span{display:inline-block;margin-right:16px}.legend svg{display:inline-block;width:28px;height:4px;margin-right:6px;vertical-align:middle}
 table{border-collapse:collapse;width:100%;font-size:14px}th,td{text-align:left;padding:5px 10px 5px 0;border-bottom:1px solid var(--line);vertical-align:top}
 .wide{overflow-x:auto}.wide th,.wide td{white-space:nowrap}.facts th{width:170px;font-weight:normal;color:var(--dim)}.facts td{overflow-wrap:anywhere}
 @media (max-width:600px){.id{min-width:100px!important}.facts th{width:110px}details.task>summary{gap:8px}.inside{padding-left:0!important}dl{grid-template-columns:76px 1fr!important}}
@@ -57,21 +58,28 @@ double share(std::int64_t part, std::int64_t whole) { return whole == 0 ? 0 : st
 
 std::string tile(const std::string& big, const std::string& small) { return "<div class=\"tile\"><b>" + big + "</b><small>" + small + "</small></div>"; }
 
+/// Whether tasks have more than one program.
+bool several(const Summary& summary) { return summary.programs != summary.tasks; }
+
+std::string from_to(const Interval& interval) { return percent(interval.low) + " to " + percent(interval.high); }
+
 std::string tiles(const Summary& summary) {
   std::string out = "<div class=\"tiles\">";
   out += tile(field("passed", summary.passed) + " / " + field("tasks", summary.tasks),
-              "tasks passed, " + percent(share(summary.passed, summary.tasks)) + "<br>95 %: " + percent(summary.interval.low) + " to " + percent(summary.interval.high));
+              std::string(several(summary) ? "tasks passed by any program, " : "tasks passed, ") + percent(share(summary.passed, summary.tasks)) + "<br>95 %: " +
+                  from_to(summary.interval));
   if (summary.base_passed) {
     out += tile(field("base_passed", *summary.base_passed) + " / " + field("programs", summary.programs), "pass the base tests alone");
   }
-  if (summary.programs != summary.tasks) {
+  if (several(summary)) {
     for (const auto& [k, pass] : summary.pass_at) {
-      out += tile(percent(pass.value), "pass@" + std::to_string(k) + ", unbiased<br>95 %: " + percent(pass.interval.low) + " to " + percent(pass.interval.high));
+      out += tile(percent(pass.value), "pass@" + std::to_string(k) + ", unbiased<br>95 %: " + from_to(pass.interval));
     }
   }
   if (summary.with_visible > 0) {
     out += tile(field("passes_visible_fails_hidden", summary.visible_but_not_hidden),
-                "pass the visible tests and fail the hidden ones, of " + field("with_visible_tests", summary.with_visible));
+                "pass the visible tests and fail the hidden ones, of " + field("with_visible_tests", summary.with_visible) + "<br>95 %: " +
+                    from_to(wilson(summary.visible_but_not_hidden, summary.with_visible)));
   }
   if (summary.completion_tokens > 0) {
     out += tile(decimal(static_cast<double>(summary.completion_tokens) / std::max<double>(1, static_cast<double>(summary.tasks)), 0),
@@ -93,9 +101,10 @@ std::string rounds_chart(const Summary& summary) {
   std::vector<detail::Bar> bars;
   for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) {
     const double rate = share(summary.pass_by_round[i], summary.tasks);
-    bars.push_back({i == 0 ? "first drafts" : "after repair " + std::to_string(i), rate, std::to_string(summary.pass_by_round[i]) + " (" + percent(rate) + ")", 1});
+    bars.push_back({i == 0 ? "first drafts" : "after repair " + std::to_string(i), rate,
+                    std::to_string(summary.pass_by_round[i]) + ": " + percent(rate) + " (" + from_to(wilson(summary.pass_by_round[i], summary.tasks)) + ")", 1});
   }
-  return chart("Tasks passed, by repair round", detail::bar_chart(bars, 1));
+  return chart(std::string("Tasks passed, by repair round") + (several(summary) ? ", of the first samples" : "") + " (95 %)", detail::bar_chart(bars, 1));
 }
 
 std::string outcomes_chart(const Summary& summary) {
@@ -110,11 +119,14 @@ std::string outcomes_chart(const Summary& summary) {
 std::string tokens_chart(const Summary& summary, const std::optional<Beside>& beside) {
   detail::LineChart line{.x_label = "tokens written a task", .series = {}};
   const auto add = [&](const std::string& name, const Summary& from) {
-    if (!from.resampling_curve.empty()) {
-      line.series.push_back({name + ", resampling", points_of(from.resampling_curve), false});
-    } else if (!from.tokens_curve.empty()) {
-      line.series.push_back({name, points_of(from.tokens_curve), true});
+    const bool repairs = from.pass_by_round.size() > 1;
+    if (!from.tokens_curve.empty() && (repairs || from.resampling_curve.empty())) {
+      line.series.push_back({name + (repairs ? ", self-debugging" : ", first drafts"), points_of(from.tokens_curve), true});
     }
+    if (from.resampling_curve.empty()) return;
+    detail::Series resampling{name + ", resampling", points_of(from.resampling_curve), false};
+    resampling.points.insert(resampling.points.begin(), {0, 0});
+    line.series.push_back(std::move(resampling));
   };
   add("this run", summary);
   if (beside) add(beside->name, beside->summary);
@@ -131,14 +143,14 @@ std::string charts(const Summary& summary, const std::optional<Beside>& beside) 
 std::string groups(const Summary& summary) {
   std::string out;
   for (const auto& [label, values] : summary.groups) {
-    out += "<h2>By " + escape_html(label) + "</h2><div class=\"wide\"><table class=\"groups\"><tr><th>" + escape_html(label) + "</th><th>tasks</th>";
+    out += "<h2>By " + escape_html(label) + "</h2>" + (several(summary) ? "<p class=\"dim\">Rounds are those of each task's first sample.</p>" : "") + "<div class=\"wide\"><table class=\"groups\"><tr><th>" + escape_html(label) + "</th><th>tasks</th>";
     for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += i == 0 ? "<th>first drafts</th>" : "<th>after repair " + std::to_string(i) + "</th>";
-    out += "<th>passed</th><th>95 %</th></tr>";
+    out += std::string(several(summary) ? "<th>passed by any program</th>" : "<th>passed</th>") + "<th>95 %</th></tr>";
     for (const auto& [value, group] : values) {
       out += "<tr data-group=\"" + escape_html(label + "=" + value) + "\"><td>" + escape_html(value) + "</td><td>" + std::to_string(group.tasks) + "</td>";
       for (const std::int64_t passed : group.pass_by_round) out += "<td>" + percent(share(passed, group.tasks)) + "</td>";
       const Interval interval = wilson(group.passed, group.tasks);
-      out += "<td>" + std::to_string(group.passed) + "</td><td>" + percent(interval.low) + " to " + percent(interval.high) + "</td></tr>";
+      out += "<td>" + std::to_string(group.passed) + "</td><td>" + from_to(interval) + "</td></tr>";
     }
     out += "</table></div>";
   }
@@ -170,7 +182,7 @@ std::string facts(const RunInfo& info, const Summary& summary) {
   row("Data SHA-256", info.data_sha256);
   row("Prompt", info.prompt_id);
   row("Programs from", info.source + (info.source_name.empty() ? "" : ": " + info.source_name));
-  row("Source SHA-256", info.source_sha256);
+  row(info.source == "model" ? "Model SHA-256" : "Source SHA-256", info.source_sha256);
   row("Selection", info.selection);
   row("Seed", std::to_string(info.seed));
   std::string budget;
@@ -263,7 +275,7 @@ std::string html_report(const RunInfo& info, const Summary& summary, const std::
                     escape_html(info.source + (info.source_name.empty() ? "" : ": " + info.source_name)) + "</p>";
   out += tiles(summary) + charts(summary, beside) + costs(summary) + groups(summary) + "<h2>What was run</h2>" + facts(info, summary);
   out += "<h2>Tasks</h2><p><input id=\"filter\" placeholder=\"filter: id, verdict, visible-only\" aria-label=\"filter tasks\"> <span class=\"dim\" id=\"shown\"></span></p>";
-  for (const Record& record : records) out += task_block(record, summary.programs != summary.tasks);
+  for (const Record& record : records) out += task_block(record, several(summary));
   return out + "<script>" + kScript + "</script></body></html>\n";
 }
 

@@ -11,7 +11,7 @@ namespace fixpoint::evals {
 
 /// Another run over the same tasks, drawn beside this one.
 struct Beside {
-  std::string name;
+  std::string name;  // in the curves' legend
   Summary summary;
 };
 

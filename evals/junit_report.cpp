@@ -76,9 +76,7 @@ std::string junit_report(const RunInfo& info, const Summary& summary, const std:
   std::string out = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"" + escape_xml("fixpoint eval " + info.benchmark) + "\" tests=\"" +
                     std::to_string(summary.programs) + "\" failures=\"" + std::to_string(summary.programs - summary.programs_passed - error_count) + "\" errors=\"" +
                     std::to_string(error_count) + "\" skipped=\"0\" time=\"" + seconds(summary.seconds) + "\">\n  <properties>\n";
-  const std::pair<const char*, const std::string&> properties[] = {{"data_sha256", info.data_sha256}, {"prompt_id", info.prompt_id}, {"source", info.source},
-                                                                   {"source_sha256", info.source_sha256}, {"commit", info.commit}, {"machine", info.machine}};
-  for (const auto& [name, value] : properties) out += "    <property name=\"" + std::string(name) + "\" value=\"" + escape_xml(value) + "\"/>\n";
+  for (const auto& [name, value] : described(info)) out += "    <property name=\"" + name + "\" value=\"" + escape_xml(value) + "\"/>\n";
   out += "  </properties>\n";
   for (const Record& record : records) out += test_case(info, record);
   return out + "</testsuite>\n";

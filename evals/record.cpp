@@ -144,6 +144,18 @@ std::string to_json_line(const RunInfo& info) {
   return line_of({{"run", run}});
 }
 
+std::vector<std::pair<std::string, std::string>> described(const RunInfo& info) {
+  std::vector<std::pair<std::string, std::string>> out;
+  visit_texts(info, [&](const char* name, const std::string& value) { out.emplace_back(name, value); });
+  out.emplace_back("data_tasks", std::to_string(info.data_tasks));
+  out.emplace_back("programs", std::to_string(info.programs));
+  out.emplace_back("seed", std::to_string(info.seed));
+  std::string budget;
+  for (const auto& [name, value] : info.budget) budget += (budget.empty() ? "" : ", ") + name + " " + value;
+  out.emplace_back("budget", budget);
+  return out;
+}
+
 tl::expected<RunInfo, std::string> parse_run_info(std::string_view line) {
   try {
     const Json run = Json::parse(line).at("run");

@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tl/expected.hpp>
+#include <utility>
 #include <vector>
 
 #include "evals/judge.h"
@@ -78,6 +79,8 @@ struct RunInfo {
 [[nodiscard]] std::string to_json_line(const Record& record);
 [[nodiscard]] tl::expected<Record, std::string> parse_record(std::string_view line);
 [[nodiscard]] std::string to_json_line(const RunInfo& info);
+/// All that is known of a run, as texts with their names in the results file: for reports that are no JSON.
+[[nodiscard]] std::vector<std::pair<std::string, std::string>> described(const RunInfo& info);
 [[nodiscard]] tl::expected<RunInfo, std::string> parse_run_info(std::string_view line);
 
 /// 32 hex digits from all parts.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace fixpoint::evals {
 namespace {
@@ -42,7 +43,9 @@ void add_pass_at(const std::vector<std::vector<const Record*>>& groups, Summary&
     for (const Record* record : group) tally.correct += record->judgement.passed() ? 1 : 0;
     tallies.push_back(tally);
   }
-  for (const std::int64_t k : {1, 2, 3, 5, 10, 20, 50, 100, 200}) {
+  std::set<std::int64_t> ks{1, 2, 3, 5, 10, 20, 50, 100, 200};
+  for (const Tally& tally : tallies) ks.insert(tally.samples);  // the largest k of all is what the task with the fewest has
+  for (const std::int64_t k : ks) {
     const auto value = mean_pass_at_k(tallies, k);
     if (!value) break;
     std::vector<double> each;
@@ -119,6 +122,12 @@ Json json_of(const std::map<std::string, Summary::Group>& groups) {
 
 Json json_of(const Interval& interval) { return Json::array({interval.low, interval.high}); }
 
+Json intervals(const std::vector<std::int64_t>& passed, std::int64_t tasks) {
+  Json out = Json::array();
+  for (const std::int64_t count : passed) out.push_back(json_of(wilson(count, tasks)));
+  return out;
+}
+
 Json json_of(const std::vector<CurvePoint>& curve) {
   Json out = Json::array();
   for (const CurvePoint& point : curve) out.push_back({point.tokens, point.pass_rate});
@@ -188,6 +197,7 @@ Cost cost_of_one(const Summary& summary, std::int64_t tasks) {
 std::string to_json(const Summary& summary, const RunInfo& info) {
   Json out{{"tasks", summary.tasks}, {"passed", summary.passed}, {"pass_by_round", rates(summary.pass_by_round, summary.tasks)},
            {"seconds", summary.seconds}, {"passed_by_round", summary.pass_by_round},
+           {"pass_by_round_interval_95", intervals(summary.pass_by_round, summary.tasks)},
            {"benchmark", info.benchmark}, {"interval_95", json_of(summary.interval)}, {"programs", summary.programs},
            {"programs_passed", summary.programs_passed}};
   for (const auto& [k, pass] : summary.pass_at) out["pass_at"][std::to_string(k)] = {{"value", pass.value}, {"interval_95", json_of(pass.interval)}};
@@ -195,6 +205,7 @@ std::string to_json(const Summary& summary, const RunInfo& info) {
   for (const auto& [label, groups] : summary.groups) out["groups"][label] = json_of(groups);
   out["with_visible_tests"] = summary.with_visible;
   out["passes_visible_fails_hidden"] = summary.visible_but_not_hidden;
+  out["passes_visible_fails_hidden_interval_95"] = json_of(wilson(summary.visible_but_not_hidden, summary.with_visible));
   out["outcomes"] = summary.outcomes;
   out["levels"] = summary.levels;
   out["repeated_timeouts"] = summary.repeated;
@@ -207,6 +218,7 @@ std::string to_json(const Summary& summary, const RunInfo& info) {
   if (!summary.resampling_curve.empty()) out["resampling_curve"] = json_of(summary.resampling_curve);
   out["verdicts_sha256"] = summary.verdict_digest;
   out["data_sha256"] = info.data_sha256;
+  out.update(Json::parse(to_json_line(info)));  // "run": what was run, as at the head of results.jsonl
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

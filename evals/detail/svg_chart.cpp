@@ -7,8 +7,8 @@
 namespace fixpoint::evals::detail {
 namespace {
 
-constexpr double kWidth = 640;
-constexpr double kHeight = 260;
+constexpr double kWidth = 480;  // about as wide as it is shown, so that its texts are as large as the page's
+constexpr double kHeight = 240;
 constexpr double kLeft = 52;
 constexpr double kRight = 16;
 constexpr double kTop = 12;
@@ -67,7 +67,8 @@ Scale scale_of(const LineChart& chart) {
   }
   scale.x_step = round_up(std::max(x_max, 1.0) / 6);
   scale.x_max = scale.x_step * std::ceil(std::max(x_max, 1.0) / scale.x_step);
-  scale.y_max = chart.percent ? 1 : round_up(y_max);
+  // Of shares no more than is needed, in four steps of 5 %, 10 %…
+  scale.y_max = chart.percent ? std::clamp(std::ceil(y_max * 5 - 1e-9) / 5, 0.2, 1.0) : round_up(y_max);
   return scale;
 }
 
@@ -103,6 +104,18 @@ std::string path_of(const Series& series, const Scale& scale, std::size_t index)
   return "<path class=\"line-" + std::to_string(index) + "\" d=\"" + path + "\"/>" + dots;
 }
 
+/// Each series' line as it is drawn, and its name.
+std::string legend(const std::vector<Series>& all) {
+  std::string out = "<p class=\"legend\">";
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    out += "<span><svg viewBox=\"0 0 28 4\" aria-hidden=\"true\"><path class=\"line-" + std::to_string(i + 1) + "\" d=\"M0 2L28 2\"/></svg>" + escape_html(all[i].name) + "</span> ";
+  }
+  return out + "</p>";
+}
+
+/// About as wide as the text is shown, with a margin.
+double width_of(std::string_view text) { return 7.5 * static_cast<double>(text.size()) + 12; }
+
 }  // namespace
 
 std::string escape_html(std::string_view text) {
@@ -126,28 +139,28 @@ std::string line_chart(const LineChart& chart) {
   for (std::size_t i = 0; i < chart.series.size(); ++i) out += path_of(chart.series[i], scale, i + 1);
   out += "</svg>";
   if (chart.series.size() < 2 && (chart.series.empty() || chart.series.front().name.empty())) return out;
-  out += "<p class=\"legend\">";
-  for (std::size_t i = 0; i < chart.series.size(); ++i) {
-    out += "<span class=\"key-" + std::to_string(i + 1) + "\"></span>" + escape_html(chart.series[i].name) + " ";
-  }
-  return out + "</p>";
+  return out + legend(chart.series);
 }
 
 std::string bar_chart(const std::vector<Bar>& bars, double full) {
   constexpr double kRow = 26;
-  constexpr double kLabel = 150;
-  constexpr double kText = 120;
-  for (const Bar& bar : bars) full = std::max(full, bar.value);
+  double label_width = 0;
+  double text_width = 0;
+  for (const Bar& bar : bars) {
+    full = std::max(full, bar.value);
+    label_width = std::max(label_width, width_of(bar.label));
+    text_width = std::max(text_width, width_of(bar.text));
+  }
   if (full <= 0) full = 1;
   const double height = kRow * static_cast<double>(bars.size()) + 4;
   std::string out = "<svg viewBox=\"0 0 " + number(kWidth) + " " + number(height) + "\" role=\"img\">";
   for (std::size_t i = 0; i < bars.size(); ++i) {
     const double y = kRow * static_cast<double>(i) + 4;
-    const double width = (kWidth - kLabel - kText) * bars[i].value / full;
-    out += text_at(kLabel - 10, y + 14, "end", bars[i].label);
-    out += "<rect class=\"bar-" + std::to_string(bars[i].series) + "\" x=\"" + number(kLabel) + "\" y=\"" + number(y) + "\" width=\"" +
+    const double width = std::max(kWidth - label_width - text_width, 60.0) * bars[i].value / full;
+    out += text_at(label_width - 10, y + 14, "end", bars[i].label);
+    out += "<rect class=\"bar-" + std::to_string(bars[i].series) + "\" x=\"" + number(label_width) + "\" y=\"" + number(y) + "\" width=\"" +
            number(std::max(width, 1.0)) + "\" height=\"18\" rx=\"2\"/>";
-    out += text_at(kLabel + width + 8, y + 14, "start", bars[i].text);
+    out += text_at(label_width + width + 8, y + 14, "start", bars[i].text);
   }
   return out + "</svg>";
 }

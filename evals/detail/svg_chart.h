@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-/// Charts as inline SVG. Colours come from the page's style sheet (classes series-1, series-2…), so that they follow its
+/// Charts as inline SVG. Colours come from the page's style sheet (classes line-1, bar-1…), so that they follow its
 /// light and dark forms.
 namespace fixpoint::evals::detail {
 
@@ -18,7 +18,7 @@ struct Series {
 struct LineChart {
   std::string x_label;
   std::vector<Series> series;
-  bool percent = true;  // the y axis runs from 0 to 100 %
+  bool percent = true;  // shares: the y axis ends at 20, 40, 60, 80 or 100 %
 };
 [[nodiscard]] std::string line_chart(const LineChart& chart);
 

@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <nlohmann/json.hpp>
 #include <regex>
 
 #include "evals/compare.h"
@@ -188,6 +189,10 @@ TEST(HtmlReportTest, EveryNumberEqualsTheRecords) {
   for (std::sregex_iterator it(html.begin(), html.end(), rows), end; it != end; ++it, ++row_count) row_passed += (*it)[1] == "1" ? 1 : 0;
   EXPECT_EQ(row_count, static_cast<std::int64_t>(records.size()));
   EXPECT_EQ(row_passed, passed);
+  const Interval interval = wilson(passed, static_cast<std::int64_t>(records.size()));
+  const std::string rate = std::to_string(passed) + ": 40.0 % (" + percent(interval.low) + " to " + percent(interval.high) + ")</text>";
+  EXPECT_THAT(html, testing::ContainsRegex(">after repair 1</text><rect[^>]*/><text[^>]*>" + std::string("4: 40\\.0 % ")));
+  EXPECT_THAT(html, testing::HasSubstr(rate));
 }
 
 TEST(HtmlReportTest, ProgramsAreEscapedAndNothingIsFetched) {
@@ -243,6 +248,76 @@ TEST(SummaryTest, PassAtKIsGivenOnlyWhereEveryTaskHasKSamples) {
   ASSERT_EQ(summary.pass_at.size(), 2u);
   EXPECT_NEAR(summary.pass_at.at(1).value, 1.0 / 6, 1e-12);
   EXPECT_NEAR(summary.pass_at.at(2).value, 1.0 / 3, 1e-12);
+}
+
+TEST(SummaryTest, TheLargestKIsWhatEveryTaskHasSamplesFor) {
+  std::vector<Record> records;
+  for (std::size_t task = 0; task < 2; ++task) {
+    for (int sample = 0; sample < 4; ++sample) records.push_back(record_of(task, sample, task == 0 && sample == 3 ? Outcome::passed : Outcome::wrong_answer));
+  }
+  const Summary summary = summarise(records);
+  ASSERT_EQ(summary.pass_at.size(), 4u);
+  EXPECT_DOUBLE_EQ(summary.pass_at.at(4).value, 0.5);
+}
+
+TEST(SummaryTest, SharesHaveTheirIntervals) {
+  const auto json = nlohmann::json::parse(to_json(summarise(some_records()), some_info()));
+  const auto expect_interval = [&](const nlohmann::json& shown, const Interval& wanted) {
+    EXPECT_DOUBLE_EQ(shown.at(0).get<double>(), wanted.low);
+    EXPECT_DOUBLE_EQ(shown.at(1).get<double>(), wanted.high);
+  };
+  expect_interval(json.at("interval_95"), wilson(4, 10));
+  // Four tasks pass as they are, and task 1's session failed in both rounds.
+  ASSERT_EQ(json.at("pass_by_round_interval_95").size(), 2u);
+  expect_interval(json.at("pass_by_round_interval_95").at(1), wilson(4, 10));
+  // Of those with an even index 0 and 6 pass; 2, 4 and 8 only pass what is visible.
+  EXPECT_EQ(json.at("passes_visible_fails_hidden"), 3);
+  expect_interval(json.at("passes_visible_fails_hidden_interval_95"), wilson(3, 10));
+}
+
+TEST(SummaryTest, EveryReportSaysWhatWasRun) {
+  RunInfo info = some_info();
+  info.prompt_id = "prompt-1";
+  info.source_sha256 = "model-hash";
+  info.seed = 4711;
+  info.commit = "commit-1";
+  info.machine = "machine-1";
+  const std::vector<Record> records = some_records();
+  const Summary summary = summarise(records, info);
+  StoredRun run{info, {{records.front().key, records.front()}}};
+  const auto comparison = compare(run, run);
+  ASSERT_TRUE(comparison) << comparison.error();
+  const std::map<std::string, std::string> reports{{"jsonl", to_json_line(info)}, {"summary", to_json(summary, info)}, {"html", html_report(info, summary, records)},
+                                                   {"junit", junit_report(info, summary, records)}, {"comparison", to_text(*comparison)}, {"comparison json", to_json(*comparison)}};
+  for (const auto& [name, report] : reports) {
+    for (const std::string& fact : {info.data_sha256, info.prompt_id, info.source_sha256, std::string("4711"), info.commit, info.machine, std::string("rounds")}) {
+      EXPECT_THAT(report, testing::HasSubstr(fact)) << name;
+    }
+  }
+  EXPECT_EQ(nlohmann::json::parse(to_json(summary, info)).at("run").at("data_tasks"), 10);
+  EXPECT_THAT(reports.at("junit"), testing::HasSubstr("<property name=\"budget\" value=\"rounds 3\"/>"));
+  EXPECT_EQ(nlohmann::json::parse(to_json(*comparison)).at("run_b").at("seed"), 4711);
+}
+
+TEST(HtmlReportTest, SelfDebuggingAndResamplingStandBesideEachOther) {
+  std::vector<Record> records{record_of(0, 0, Outcome::passed), record_of(0, 1, Outcome::wrong_answer)};
+  for (Record& record : records) {
+    record.attempts = {{.round = 0, .purpose = "draft", .program = "a", .visible_tests = 1, .completion_tokens = 20},
+                       {.round = 1, .purpose = "repair", .program = "b", .visible_tests = 1, .visible_passed = 1, .passed = record.judgement.passed(), .completion_tokens = 30}};
+    record.best = 1;
+  }
+  const Summary debugging = summarise(records, some_info());
+  const std::string both = html_report(some_info(), debugging, records);
+  EXPECT_THAT(both, testing::HasSubstr("this run, self-debugging</span>"));
+  EXPECT_THAT(both, testing::HasSubstr("this run, resampling</span>"));
+  EXPECT_THAT(both, testing::Not(testing::HasSubstr("class=\"line-3\"")));
+  for (Record& record : records) {
+    record.attempts.pop_back();
+    record.best = 0;
+  }
+  const Summary resampling = summarise(records, 0);
+  EXPECT_THAT(html_report(some_info(), debugging, records, Beside{"other", resampling}), testing::HasSubstr("other, resampling</span>"));
+  EXPECT_THAT(html_report(some_info(), resampling, records), testing::Not(testing::HasSubstr("self-debugging")));
 }
 
 TEST(SummaryTest, GroupsAreCountedApartAndRoundsThatNobodyNeededAreThere) {

@@ -8,7 +8,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
 
 namespace fixpoint::evals {
 namespace {
@@ -103,7 +106,40 @@ class ResumeTest : public testing::Test {
   Json summary(const std::string& out) const {
     Json all = Json::parse(content_of(folder_ / out / "summary.json"));
     for (const char* time : {"seconds", "sandbox_seconds", "cpu_seconds", "per_task", "per_solved_task"}) all.erase(time);
+    all.at("run").erase("started");
     return all;
+  }
+
+  /// What the page shows of the whole run, against what its results and its summary say.
+  void expect_page_tells_the_results(const std::string& out) const {
+    std::map<std::string, std::int64_t> outcomes;
+    std::int64_t passed = 0;
+    std::int64_t repeated = 0;
+    std::set<std::string> tasks;
+    for (const Json& line : records(out)) {
+      if (line.contains("run")) continue;
+      tasks.insert(line.at("task").get<std::string>());
+      ++outcomes[line.at("judgement").at("outcome").get<std::string>()];
+      passed += line.at("passed").get<bool>() ? 1 : 0;
+      repeated += line.value("repeated", false) ? 1 : 0;
+    }
+    const std::string page = content_of(folder_ / out / "report.html");
+    const auto shown = [&page](const std::string& pattern) {
+      std::map<std::string, std::int64_t> found;
+      const std::regex expression(pattern);
+      for (std::sregex_iterator it(page.begin(), page.end(), expression), end; it != end; ++it) found[(*it)[1]] = std::stoll((*it)[2]);
+      return found;
+    };
+    const auto fields = shown("data-field=\"([a-z_]+)\">([0-9]+)<");
+    EXPECT_EQ(fields.at("tasks"), static_cast<std::int64_t>(tasks.size()));
+    EXPECT_EQ(fields.at("passed"), passed);
+    EXPECT_EQ(fields.at("repeated_timeouts"), repeated);
+    EXPECT_EQ(shown(">([a-z_]+)</text><rect[^>]*/><text[^>]*>([0-9]+)</text>"), outcomes);
+    EXPECT_EQ(shown("<span class=\"id\">(HumanEval/([0-9]+))</span>").size(), tasks.size());
+    const Json all = summary(out);
+    EXPECT_EQ(all.at("tasks"), static_cast<std::int64_t>(tasks.size()));
+    EXPECT_EQ(all.at("passed"), passed);
+    EXPECT_EQ(all.at("outcomes"), Json(outcomes));
   }
 
   fs::path folder_;
@@ -123,6 +159,8 @@ TEST_F(ResumeTest, TwoKillsChangeNothingInTheReport) {
   EXPECT_EQ(summary("killed"), summary("whole"));
   EXPECT_EQ(summary("whole").at("tasks"), kTasks);
   EXPECT_EQ(summary("whole").at("passed"), kTasks / 2);
+  expect_page_tells_the_results("whole");
+  expect_page_tells_the_results("killed");
 }
 
 TEST_F(ResumeTest, ARunIsNotOverwrittenWithoutBeingAsked) {
