@@ -83,7 +83,25 @@ TEST_P(TailSelfCheckTest, JudgesKnownProgramsAsTheyShouldBe) {
   for (const std::string& failure : check.failures) ADD_FAILURE() << failure;
   EXPECT_TRUE(check.passed());
 }
-INSTANTIATE_TEST_SUITE_P(Languages, TailSelfCheckTest, testing::Values("cpp", "javascript", "bash"), [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Languages, TailSelfCheckTest, testing::Values("cpp", "javascript", "bash", "java", "rust"), [](const auto& tested) { return std::string(tested.param); });
+
+TEST(SelfCheckTest, EveryKindOfTestOfABenchmarkIsProbed) {
+  const SelfCheck one = self_check(shared_sandbox(), benchmark_of({python_task(tests_of_kind("stdio"), ""), python_task(tests_of_kind("stdio"), "")}));
+  const SelfCheck mixed = self_check(shared_sandbox(), benchmark_of({python_task(tests_of_kind("stdio"), ""), python_task(tests_of_kind("calls"), "")}));
+  EXPECT_TRUE(one.passed());
+  EXPECT_TRUE(mixed.passed());
+  EXPECT_EQ(one.programs, 5);    // right, wrong, empty, two cheats
+  EXPECT_EQ(mixed.programs, 11);  // and for calls one cheat more
+}
+
+TEST(SelfCheckTest, ALanguageWithoutKnownProgramsIsRefused) {
+  Task task = python_task(ProgramTail{"func TestAdd(t *testing.T) {}\n"}, "");
+  task.language = "go";
+  const SelfCheck check = self_check(shared_sandbox(), benchmark_of({task}));
+  EXPECT_FALSE(check.passed());
+  ASSERT_EQ(check.failures.size(), 1u);
+  EXPECT_EQ(check.failures.front(), "for tests in go no program is known that must pass");
+}
 
 TEST(SelfCheckTest, AJudgeThatBelievesWrongReferencesIsFound) {
   Task task = python_task(tests_of_kind("check"), "def add(a, b):\n    return a - b\n");
@@ -263,7 +281,7 @@ void expect_no_cheat_passes(const Benchmark& benchmark) {
 class CheatTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(CheatTest, NoneOfThemScores) { expect_no_cheat_passes(benchmark_of({python_task(tests_of_kind(GetParam()))})); }
-INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "calls"), [](const auto& tested) { return std::string(tested.param); });
+INSTANTIATE_TEST_SUITE_P(Kinds, CheatTest, testing::Values("check", "asserts", "differential", "stdio", "calls"), [](const auto& tested) { return std::string(tested.param); });
 
 TEST(ModelRunTest, SessionsAreJudgedByTheHiddenTestsRoundByRound) {
   Task task = python_task(tests_of_kind("asserts"));

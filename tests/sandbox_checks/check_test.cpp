@@ -420,5 +420,31 @@ TEST(TextCheckTest, CppAndBashTestsMustComeToTheirEnd) {
   EXPECT_FALSE(check(shared_sandbox(), {Language::bash, "exit 0\n"}, bash).passed);
 }
 
+TEST(TextCheckTest, RustTestsMustComeToTheirEnd) {
+  if (shared_sandbox().toolchains().find(Language::rust) == nullptr) GTEST_SKIP() << "no Rust";
+  const TextCheck tests{.tests = "fn main() { assert_eq!(f(2), 4); }\n"};
+  const auto judged = [&](const std::string& source) { return check(shared_sandbox(), {Language::rust, source}, tests); };
+  const auto right = judged("#![allow(unused)]\nuse std::collections::HashMap;\nfn f(x: i32) -> i32 { 2 * x }\n");
+  EXPECT_TRUE(right.passed) << explain(right);
+  EXPECT_TRUE(right.notes.empty());
+  EXPECT_FALSE(judged("fn f(x: i32) -> i32 { 3 * x }\n").passed);
+  EXPECT_FALSE(judged("fn f(_x: i32) -> i32 { std::process::exit(0) }\n").passed);
+}
+
+TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
+  if (shared_sandbox().toolchains().find(Language::java) == nullptr) GTEST_SKIP() << "no Java";
+  const TextCheck tests{.tests = "  public static void main(String[] arguments) { assert f(2) == 4; }\n}\n"};
+  const auto judged = [&](const std::string& body) {
+    return check(shared_sandbox(), {Language::java, "import java.util.*;\nclass Problem {\n  static class Pair {}\n  static int f(int x) { " + body + " }\n"}, tests);
+  };
+  const auto right = judged("return 2 * x;");
+  EXPECT_TRUE(right.passed) << explain(right);
+  EXPECT_TRUE(right.notes.empty());
+  const auto wrong = judged("return 3 * x;");
+  EXPECT_FALSE(wrong.passed);
+  EXPECT_NE(wrong.tests[0].got.find("AssertionError"), std::string::npos) << explain(wrong);
+  EXPECT_FALSE(judged("System.exit(0); return 4;").passed);
+}
+
 }  // namespace
 }  // namespace fixpoint::sandbox

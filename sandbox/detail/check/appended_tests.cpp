@@ -1,5 +1,6 @@
 // Given tests in languages whose tests stand below the program and make one program with it (C, C++, Bash, Java, Go, Rust).
 #include "sandbox/detail/check/judge.h"
+#include "sandbox/detail/drivers/drivers.h"
 
 namespace fixpoint::sandbox::detail {
 namespace {
@@ -49,6 +50,36 @@ constexpr const char* fresh_words =
     "\nPOSIXLY_CORRECT=1\nunset -f unset builtin command exit test [ true false return set eval echo printf read trap local declare\n"
     "unset POSIXLY_CORRECT\nset +o posix\n";
 
+/// The job of a program and its tests, which says when the tests have ended; nothing of the kind for other languages.
+std::optional<Job> job_with_an_end(const Program& program, const std::string& tests) {
+  Job job;
+  job.language = program.language;
+  switch (program.language) {
+    case Language::c:
+    case Language::cpp:
+      job.source = program.source + fresh_assert + tests;
+      job.files.push_back({program.language == Language::c ? "fixpoint_main.c" : "fixpoint_main.cpp", wrapped_main});
+      job.compile_flags = {job.files.back().path, "-Wl,--wrap=main"};
+      return job;
+    case Language::bash:
+      job.source = program.source + fresh_words + tests + bash_tail;
+      return job;
+    case Language::rust:
+      job.source = drivers::rust_driver();
+      job.files.push_back({"candidate.rs", program.source + "\n" + tests + "\npub fn fixpoint_main() -> impl std::process::Termination { main() }\n"});
+      return job;
+    case Language::java: {
+      std::string whole = program.source + "\n" + tests;
+      if (whole.find("class Main") != std::string::npos) return std::nullopt;  // the driver has that name
+      job.source = drivers::java_driver();
+      job.files.push_back({"Candidate.java", std::move(whole)});
+      job.compile_flags = {job.files.back().path};
+      return job;
+    }
+    default: return std::nullopt;
+  }
+}
+
 std::string hex_nonce() {
   constexpr char digits[] = "0123456789abcdef";
   std::string out;
@@ -82,19 +113,11 @@ void Judge::appended_tests(const TextCheck& check) {
     result.error = "tests in " + std::string(sandbox::name(program.language)) + " cannot run apart from the program";
     return;
   }
-  const Language language = program.language;
-  const bool compiled = language == Language::c || language == Language::cpp;
-  const bool handshake = compiled || language == Language::bash;
-  Job job;
-  job.language = language;
+  std::optional<Job> with_an_end = job_with_an_end(program, check.tests);
+  const bool handshake = with_an_end.has_value();
+  Job job = handshake ? *std::move(with_an_end) : Job{.language = program.language, .source = program.source + "\n" + check.tests};
   job.limits = options.limits;
   job.overflow = Overflow::discard;
-  job.source = program.source + (compiled ? fresh_assert : language == Language::bash ? fresh_words : "\n") + check.tests;
-  if (compiled) {
-    job.files.push_back({language == Language::c ? "fixpoint_main.c" : "fixpoint_main.cpp", wrapped_main});
-    job.compile_flags = {job.files.back().path, "-Wl,--wrap=main"};
-  }
-  if (language == Language::bash) job.source += bash_tail;
   add_files(job, program);
   TestResult& test = result.tests.emplace_back();
   test.test = "the tests";

@@ -11,6 +11,10 @@ std::string_view python_driver();
 std::string_view javascript_driver();
 // A C++17 header: includes nothing of the candidate's; see its first comment.
 std::string_view cpp_driver();
+// The main of a Rust program (main.rs) beside candidate.rs, which has a `pub fn fixpoint_main()`.
+std::string_view rust_driver();
+// A Java class Main beside Candidate.java.
+std::string_view java_driver();
 // A Python module: traces one failing call (sandbox/trace.h).
 std::string_view python_tracer();
 

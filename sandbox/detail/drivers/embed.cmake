@@ -1,7 +1,7 @@
 # Puts the drivers' texts into a source file of the build.
 set(drivers ${CMAKE_CURRENT_LIST_DIR})
 foreach(entry PYTHON_DRIVER:python_driver.py JAVASCRIPT_DRIVER:javascript_driver.js CPP_DRIVER:cpp_driver.hpp
-              PYTHON_TRACER:python_tracer.py)
+              RUST_DRIVER:rust_driver.rs JAVA_DRIVER:java_driver.java PYTHON_TRACER:python_tracer.py)
   string(REPLACE ":" ";" parts ${entry})
   list(GET parts 0 name)
   list(GET parts 1 file)
