@@ -40,7 +40,8 @@ tl::expected<void, DataError> add_programs(const Row& row, std::size_t task, std
     Sample::Form form;
   };
   for (const auto& [name, form] : {Field{"solution", Sample::Form::solution}, Field{"completion", Sample::Form::completion},
-                                   Field{"gpt_solution", Sample::Form::chat_answer}, Field{"completions", Sample::Form::completion}}) {
+                                   Field{"gpt_solution", Sample::Form::chat_answer}, Field{"completions", Sample::Form::completion},
+                                   Field{"code_list", Sample::Form::solution}}) {
     const sandbox::Value* value = detail::member(row.value(), name);
     if (value == nullptr || value->kind == sandbox::Value::Kind::none) continue;
     if (value->kind == sandbox::Value::Kind::list) {
@@ -55,7 +56,7 @@ tl::expected<void, DataError> add_programs(const Row& row, std::size_t task, std
     out.push_back({task, 0, *text, form});
     return {};
   }
-  return tl::unexpected(row.error("", "has no program (completion, solution, completions or gpt_solution)"));
+  return tl::unexpected(row.error("", "has no program (completion, solution, completions, code_list or gpt_solution)"));
 }
 
 }  // namespace
@@ -70,7 +71,7 @@ tl::expected<std::vector<Sample>, DataError> parse_samples(std::string_view byte
   const TaskIndex index(benchmark);
   std::vector<Sample> out;
   for (const Row& row : *rows) {
-    const std::string_view field = row.has("task_id") ? "task_id" : "name";
+    const std::string_view field = row.has("task_id") ? "task_id" : row.has("question_id") ? "question_id" : "name";
     const auto id = row.text(field, true);
     if (!id) return tl::unexpected(id.error());
     const std::size_t* task = index.find(*id);

@@ -19,8 +19,8 @@ struct Sample {
 };
 
 /// Reads samples in the benchmarks' own formats, JSON lines or one array, either gzipped: `task_id` (or MultiPL-E's
-/// `name`) with `completion` (after the prompt), `solution` (a whole program), `completions` (a list), or `gpt_solution`
-/// (a chat answer with a fence). Ids are matched without regard to case; a bare number matches too. Unknown tasks and
+/// `name`, LiveCodeBench's `question_id`) with `completion` (after the prompt), `solution` (a whole program), `completions` or
+/// `code_list` (lists of them), or `gpt_solution` (a chat answer with a fence). Ids are matched without regard to case; a bare number matches too. Unknown tasks and
 /// rows without a program are errors.
 [[nodiscard]] tl::expected<std::vector<Sample>, DataError> load_samples(const std::filesystem::path& file, const Benchmark& benchmark);
 [[nodiscard]] tl::expected<std::vector<Sample>, DataError> parse_samples(std::string_view bytes, const std::filesystem::path& file,

@@ -33,12 +33,23 @@ TEST(SamplesTest, MultiplECompletionListsAreManySamples) {
   EXPECT_EQ((*samples)[1].number, 1);
 }
 
+TEST(SamplesTest, LiveCodeBenchCodeListsAreWholePrograms) {
+  const Benchmark benchmark = benchmark_of({"abc301_a", "1873_A"});
+  const auto samples = parse_samples("[{\"question_id\":\"1873_A\",\"code_list\":[\"a\",\"b\"]},{\"question_id\":\"abc301_a\",\"code_list\":[\"c\"]}]", "s", benchmark);
+  ASSERT_TRUE(samples) << samples.error().text();
+  ASSERT_EQ(samples->size(), 3u);
+  EXPECT_EQ((*samples)[1].task, 1u);
+  EXPECT_EQ((*samples)[1].number, 1);
+  EXPECT_EQ((*samples)[1].form, Sample::Form::solution);
+  EXPECT_EQ((*samples)[2].text, "c");
+}
+
 TEST(SamplesTest, UnknownTasksAndRowsWithoutAProgramAreErrors) {
   const Benchmark benchmark = benchmark_of({"Mbpp/2"});
   EXPECT_EQ(parse_samples("{\"task_id\":\"Mbpp/9\",\"completion\":\"\"}", "s", benchmark).error().text(),
             "s:1: field 'task_id': 'Mbpp/9' is no task of mbpp+");
   EXPECT_EQ(parse_samples("{\"task_id\":\"Mbpp/2\"}", "s", benchmark).error().text(),
-            "s:1: has no program (completion, solution, completions or gpt_solution)");
+            "s:1: has no program (completion, solution, completions, code_list or gpt_solution)");
   EXPECT_EQ(parse_samples("{\"task_id\":\"Mbpp/2\",\"completion\":7}", "s", benchmark).error().text(),
             "s:1: field 'completion': is a number, not a string");
 }
