@@ -50,7 +50,10 @@ void add_pass_at(const std::vector<std::vector<const Record*>>& groups, Summary&
     if (!value) break;
     std::vector<double> each;
     for (const Tally& tally : tallies) each.push_back(pass_at_k(tally, k));
-    out.pass_at[k] = {*value, bootstrap_mean(each)};
+    const auto tasks = static_cast<std::int64_t>(each.size());
+    // Tasks that all pass, or all fail, show no spread however often they are drawn; that there could be others is Wilson's to say.
+    const bool alike = *value <= 0 || *value >= 1;
+    out.pass_at[k] = {*value, alike ? wilson(*value > 0 ? tasks : 0, tasks) : bootstrap_mean(each)};
   }
 }
 

@@ -383,6 +383,23 @@ TEST(ReferenceTest, HumanEvalPassesWhole) {
   EXPECT_EQ(result.records.size(), 164u);
 }
 
+TEST(ReferenceTest, AppsSolutionsPassFromStdinAndAsCallsAndOthersFail) {
+  const auto benchmark = parse_benchmark(
+      R"({"problem_id":1,"question":"q","solutions":"[\"a, b = map(int, input().split())\\nprint(a + b)\"]","input_output":"{\"inputs\": [\"1 2\\n\", \"-1 5\"], \"outputs\": [\"3.0\\n\", \"4\"]}"})"
+      "\n"
+      R"({"problem_id":2,"question":"q","solutions":"[\"def f(a, b):\\n    return a + b[0]\"]","input_output":"{\"fn_name\": \"f\", \"inputs\": [[1, [2]]], \"outputs\": [[3]]}"})",
+      "apps.jsonl");
+  ASSERT_TRUE(benchmark) << benchmark.error().text();
+  Judge judge(shared_sandbox(), *benchmark);
+  for (std::size_t task = 0; task < 2; ++task) {
+    const Judgement right = judge.judge(task, {benchmark->tasks[task].reference, true});
+    EXPECT_TRUE(right.passed()) << benchmark->tasks[task].id << ' ' << to_string(right.outcome) << ' ' << right.message;
+  }
+  EXPECT_EQ(judge.judge(0, {"print(3)", true}).outcome, Outcome::wrong_answer);
+  EXPECT_EQ(judge.judge(0, {"a, b = map(int, input().split())\nprint(a + b)\nraise SystemExit(1)", true}).outcome, Outcome::exception);
+  EXPECT_EQ(judge.judge(1, {"def f(a, b):\n    return a", true}).outcome, Outcome::wrong_answer);
+}
+
 class SampledReferenceTest : public testing::TestWithParam<const char*> {};
 
 TEST_P(SampledReferenceTest, EveryTwentiethTaskPasses) {

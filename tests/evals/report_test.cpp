@@ -260,6 +260,15 @@ TEST(SummaryTest, TheLargestKIsWhatEveryTaskHasSamplesFor) {
   EXPECT_DOUBLE_EQ(summary.pass_at.at(4).value, 0.5);
 }
 
+TEST(SummaryTest, TasksThatAllPassDoNotMakePassAtKCertain) {
+  std::vector<Record> records;
+  for (std::size_t task = 0; task < 5; ++task) records.push_back(record_of(task, 0, Outcome::passed));
+  const Summary::PassAt pass = summarise(records).pass_at.at(1);
+  EXPECT_EQ(pass.value, 1);
+  EXPECT_DOUBLE_EQ(pass.interval.low, wilson(5, 5).low);
+  EXPECT_EQ(pass.interval.high, 1);
+}
+
 TEST(SummaryTest, SharesHaveTheirIntervals) {
   const auto json = nlohmann::json::parse(to_json(summarise(some_records()), some_info()));
   const auto expect_interval = [&](const nlohmann::json& shown, const Interval& wanted) {
