@@ -435,7 +435,7 @@ TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
   if (shared_sandbox().toolchains().find(Language::java) == nullptr) GTEST_SKIP() << "no Java";
   const TextCheck tests{.tests = "  public static void main(String[] arguments) { assert f(2) == 4; }\n}\n"};
   const auto judged = [&](const std::string& body) {
-    return check(shared_sandbox(), {Language::java, "import java.util.*;\nclass Problem {\n  static class Pair {}\n  static int f(int x) { " + body + " }\n"}, tests);
+    return check(shared_sandbox(), {Language::java, "import java.util.*;\npublic class Problem {\n  static class Pair {}\n  static int f(int x) { " + body + " }\n"}, tests);
   };
   const auto right = judged("return 2 * x;");
   EXPECT_TRUE(right.passed) << explain(right);
@@ -444,6 +444,11 @@ TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
   EXPECT_FALSE(wrong.passed);
   EXPECT_NE(wrong.tests[0].got.find("AssertionError"), std::string::npos) << explain(wrong);
   EXPECT_FALSE(judged("System.exit(0); return 4;").passed);
+  const auto other_main = [&](const std::string& name) {
+    return check(shared_sandbox(), {Language::java, "class " + name + " { public static void main(String[] arguments) {} }\nclass Problem {\n  static int f(int x) { return 0; }\n"}, tests);
+  };
+  EXPECT_FALSE(other_main("Aside").passed);
+  EXPECT_FALSE(other_main("Main").passed);
 }
 
 }  // namespace

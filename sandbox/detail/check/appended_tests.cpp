@@ -2,6 +2,8 @@
 #include "sandbox/detail/check/judge.h"
 #include "sandbox/detail/drivers/drivers.h"
 
+#include <algorithm>
+
 namespace fixpoint::sandbox::detail {
 namespace {
 
@@ -50,6 +52,17 @@ constexpr const char* fresh_words =
     "\nPOSIXLY_CORRECT=1\nunset -f unset builtin command exit test [ true false return set eval echo printf read trap local declare\n"
     "unset POSIXLY_CORRECT\nset +o posix\n";
 
+/// A public class wants a file of its name; else any will do.
+std::string java_file(std::string_view source) {
+  constexpr std::string_view words = "public class ";
+  const std::size_t at = source.find(words);
+  if (at == std::string_view::npos) return "Candidate.java";
+  source.remove_prefix(at + words.size());
+  const auto end = std::find_if(source.begin(), source.end(), [](char c) { return !(c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')); });
+  const std::string name(source.begin(), end);
+  return (name.empty() || name.size() > 100 || name == "Main" ? "Candidate" : name) + ".java";
+}
+
 /// The job of a program and its tests, which says when the tests have ended; nothing of the kind for other languages.
 std::optional<Job> job_with_an_end(const Program& program, const std::string& tests) {
   Job job;
@@ -69,10 +82,9 @@ std::optional<Job> job_with_an_end(const Program& program, const std::string& te
       job.files.push_back({"candidate.rs", program.source + "\n" + tests + "\npub fn fixpoint_main() -> impl std::process::Termination { main() }\n"});
       return job;
     case Language::java: {
-      std::string whole = program.source + "\n" + tests;
-      if (whole.find("class Main") != std::string::npos) return std::nullopt;  // the driver has that name
+      if (tests.find("class Main") != std::string::npos) return std::nullopt;  // the driver has that name
       job.source = drivers::java_driver();
-      job.files.push_back({"Candidate.java", std::move(whole)});
+      job.files.push_back({java_file(program.source), program.source + "\n" + tests});
       job.compile_flags = {job.files.back().path};
       return job;
     }
