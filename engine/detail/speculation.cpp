@@ -9,7 +9,10 @@ namespace {
 
 constexpr int longest_draft = 64;   // tokens
 constexpr int read_beside_prefill = 256;  // tokens of text that a drafter reads in any step of its prompt, and two for each computed
-constexpr int read_beside_decode = 1024;  // that all drafters together read in a step, or who fell behind would hold up everybody
+// That all drafters together read beside decoding, or who fell behind would hold up everybody: so many in any step, and so many for
+// each that decodes where that is more. The oldest read first: under less than what new requests bring, the youngest never would.
+constexpr int read_beside_decode = 1024;
+constexpr int read_beside_decode_each = 64;
 
 bool decodes(const Chunk& chunk) { return chunk.samples && chunk.count == 1; }
 
@@ -39,7 +42,7 @@ void Speculator::extend(Scheduler& scheduler, const StepPlan& plan, std::span<Sa
   prefills_ = decoding < std::ssize(plan.chunks);
   const DraftLength::Step step{.decoding = static_cast<int>(decoding), .tokens = plan.tokens, .most_drafts = scheduler.room_for_drafts()};
   if (options_.speculation == Speculation::measured && !length_.may_pay(step)) return;
-  ask(plan, of_chunk, step.most_drafts);
+  ask(plan, of_chunk, step);
   const std::span<const int> wanted = lengths(step);
   for (std::size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] < 1) continue;
@@ -64,14 +67,15 @@ void Speculator::read_prompts(const StepPlan& plan, std::span<SampleDrafts* cons
 }
 
 /// Fills candidates_ with the drafts of the chunks that decode.
-void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, int room) {
+void Speculator::ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, const DraftLength::Step& step) {
   candidates_.clear();
   chunks_.clear();
-  int to_read = read_beside_decode;
+  const int room = std::min(step.most_drafts, longest_draft);
+  int to_read = std::max(read_beside_decode, read_beside_decode_each * step.decoding);
   for (std::size_t i = 0; i < plan.chunks.size(); ++i) {
     SampleDrafts& drafts = *of_chunk[i];
     if (!decodes(plan.chunks[i]) || !drafts.drafter) continue;
-    drafts.draft = propose(drafts, plan.chunks[i].sequence->tokens(), std::min(room, longest_draft), to_read);
+    drafts.draft = propose(drafts, plan.chunks[i].sequence->tokens(), room, to_read);
     if (drafts.draft.tokens.empty()) continue;
     chunks_.push_back(i);
     candidates_.push_back({.source = drafts.draft.source,

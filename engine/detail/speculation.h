@@ -43,7 +43,7 @@ class Speculator {
  private:
   void read_prompts(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk);
   [[nodiscard]] Draft propose(SampleDrafts& drafts, std::span<const TokenId> text, int room, int& to_read) const;
-  void ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, int room);
+  void ask(const StepPlan& plan, std::span<SampleDrafts* const> of_chunk, const DraftLength::Step& step);
   [[nodiscard]] std::span<const int> lengths(const DraftLength::Step& step);
 
   const EngineOptions options_;
