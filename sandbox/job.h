@@ -17,6 +17,7 @@ struct File {
   std::string path;
   std::string content;
   bool executable = false;
+  bool compile_only = false;  ///< for the compiler; where the program runs it is not
 };
 
 /// Two pipe ends that the caller made for a conversation with a driver in the jail. The driver reads `questions` on file

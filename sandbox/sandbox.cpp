@@ -253,7 +253,7 @@ void Sandbox::Impl::run_acquired(const Job& job, const Toolchain& tool, std::sto
     frame.flags |= LaunchFrame::place_executable;
   }
   for (const File& file : job.files) {
-    if (file.path != tool.artefact) frame.files.push_back({file.path, file.content, file.executable});
+    if (file.path != tool.artefact && !(compiled && file.compile_only)) frame.files.push_back({file.path, file.content, file.executable});
   }
   const bool warm = options_.warm && job.start == Start::warm && !job.needs_proc;
   const bool python = warm && job.language == Language::python;

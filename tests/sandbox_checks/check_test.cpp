@@ -429,6 +429,13 @@ TEST(TextCheckTest, RustTestsMustComeToTheirEnd) {
   EXPECT_TRUE(right.notes.empty());
   EXPECT_FALSE(judged("fn f(x: i32) -> i32 { 3 * x }\n").passed);
   EXPECT_FALSE(judged("fn f(_x: i32) -> i32 { std::process::exit(0) }\n").passed);
+  const auto harmless = judged("macro_rules! assert_eq { ($($all:tt)*) => {} }\nfn f(_x: i32) -> i32 { 0 }\n");
+  ASSERT_FALSE(harmless.passed);
+  EXPECT_NE(harmless.tests[0].got.find("assertion"), std::string::npos) << explain(harmless);
+  EXPECT_FALSE(judged("fn f(_x: i32) -> i32 { 0 }\nfn main() {}\n#[cfg(any())]\n").passed);
+  const auto reader = judged("fn f(_x: i32) -> i32 { if std::path::Path::new(\"candidate.rs\").exists() { 4 } else { 0 } }\n");
+  ASSERT_FALSE(reader.passed);
+  EXPECT_NE(reader.tests[0].got.find("assertion"), std::string::npos) << explain(reader);
 }
 
 TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
@@ -449,6 +456,21 @@ TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
   };
   EXPECT_FALSE(other_main("Aside").passed);
   EXPECT_FALSE(other_main("Main").passed);
+  EXPECT_FALSE(judged("return new java.io.File(\"Problem.java\").exists() ? 4 : 0;").passed);
+}
+
+TEST(TextCheckTest, AJavaProgramCannotHideItsTestsOrTurnTheirAssertionsOff) {
+  if (shared_sandbox().toolchains().find(Language::java) == nullptr) GTEST_SKIP() << "no Java";
+  const TextCheck tests{.tests = "  public static void main(String[] arguments) { assert f(2) == 4; }\n}\n"};
+  const auto expect_refused = [&](const std::string& head, const char* why) {
+    const auto result = check(shared_sandbox(), {Language::java, head + "\n  static int f(int x) { return 0; }\n"}, tests);
+    ASSERT_FALSE(result.passed) << head;
+    EXPECT_NE(result.tests[0].got.find(why), std::string::npos) << explain(result);
+  };
+  const std::string quiet = "class Quiet { public static void main(java.lang.String[] arguments) {} }\n";
+  expect_refused(quiet + "class Tests$ {", "more than one main");
+  expect_refused(quiet + "class Problem {\n  static class String {}", "more than one main");
+  expect_refused("class Base { static { Base.class.getClassLoader().clearAssertionStatus(); } }\nclass Problem extends Base {", "turned assertions off");
 }
 
 }  // namespace

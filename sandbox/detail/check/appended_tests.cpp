@@ -46,11 +46,24 @@ constexpr const char* bash_tail =
     "printf '\\x2e\\0\\0\\0t2:s4:dones32:%s' \"${fixpoint_frame:16:32}\" >&4\n";
 
 // The program stands above the tests: what it may have done to their words is undone between the two.
-constexpr const char* fresh_assert = "\n#undef NDEBUG\n#undef assert\n#include <assert.h>\n";
+constexpr const char* fresh_assert = "\n#undef NDEBUG\n#undef assert\n#undef main\n#include <assert.h>\n";
 // In POSIX mode `unset` is found before any function of that name.
 constexpr const char* fresh_words =
     "\nPOSIXLY_CORRECT=1\nunset -f unset builtin command exit test [ true false return set eval echo printf read trap local declare\n"
     "unset POSIXLY_CORRECT\nset +o posix\n";
+// The constant takes an attribute at the program's end, which would leave the tests out.
+constexpr const char* fresh_macros = R"(
+const _: () = ();
+#[allow(unused_macros)]
+macro_rules! assert { ($($all:tt)*) => { ::std::assert!($($all)*) } }
+#[allow(unused_macros)]
+macro_rules! assert_eq { ($($all:tt)*) => { ::std::assert_eq!($($all)*) } }
+#[allow(unused_macros)]
+macro_rules! assert_ne { ($($all:tt)*) => { ::std::assert_ne!($($all)*) } }
+#[allow(unused_macros)]
+macro_rules! panic { ($($all:tt)*) => { ::std::panic!($($all)*) } }
+)";
+constexpr const char* rust_tail = "\npub fn fixpoint_main() -> impl ::std::process::Termination { main() }\n";
 
 /// A public class wants a file of its name; else any will do.
 std::string java_file(std::string_view source) {
@@ -63,6 +76,9 @@ std::string java_file(std::string_view source) {
   return (name.empty() || name.size() > 100 || name == "Main" ? "Candidate" : name) + ".java";
 }
 
+/// The tests' text does not stand where the program runs, which could look its answers up there.
+File source_file(std::string path, std::string content) { return {.path = std::move(path), .content = std::move(content), .compile_only = true}; }
+
 /// The job of a program and its tests, which says when the tests have ended; nothing of the kind for other languages.
 std::optional<Job> job_with_an_end(const Program& program, const std::string& tests) {
   Job job;
@@ -71,7 +87,7 @@ std::optional<Job> job_with_an_end(const Program& program, const std::string& te
     case Language::c:
     case Language::cpp:
       job.source = program.source + fresh_assert + tests;
-      job.files.push_back({program.language == Language::c ? "fixpoint_main.c" : "fixpoint_main.cpp", wrapped_main});
+      job.files.push_back(source_file(program.language == Language::c ? "fixpoint_main.c" : "fixpoint_main.cpp", wrapped_main));
       job.compile_flags = {job.files.back().path, "-Wl,--wrap=main"};
       return job;
     case Language::bash:
@@ -79,12 +95,12 @@ std::optional<Job> job_with_an_end(const Program& program, const std::string& te
       return job;
     case Language::rust:
       job.source = drivers::rust_driver();
-      job.files.push_back({"candidate.rs", program.source + "\n" + tests + "\npub fn fixpoint_main() -> impl std::process::Termination { main() }\n"});
+      job.files.push_back(source_file("candidate.rs", program.source + fresh_macros + tests + rust_tail));
       return job;
     case Language::java: {
       if (tests.find("class Main") != std::string::npos) return std::nullopt;  // the driver has that name
       job.source = drivers::java_driver();
-      job.files.push_back({java_file(program.source), program.source + "\n" + tests});
+      job.files.push_back(source_file(java_file(program.source), program.source + "\n" + tests));
       job.compile_flags = {job.files.back().path};
       return job;
     }

@@ -5,6 +5,7 @@ import java.io.FileOutputStream;
 import java.lang.reflect.Field;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
+import java.lang.reflect.Modifier;
 import java.nio.charset.StandardCharsets;
 import java.util.Collections;
 import java.util.jar.JarEntry;
@@ -13,6 +14,7 @@ import java.util.jar.JarFile;
 /**
  * Starts the main of the program that stands with its tests in Candidate.java, whatever its class is called, with assertions on.
  * Asks for a nonce only after that one has come back, and gives it back: a program that ends itself early leaves it unsaid.
+ * What else is called main, wherever it stands and whatever it takes, might hide the tests': then there is no run.
  */
 public final class Main {
   private static Method tests() throws Exception {
@@ -22,19 +24,28 @@ public final class Main {
     try (JarFile jar = new JarFile("main.jar")) {
       for (JarEntry entry : Collections.list(jar.entries())) {
         String name = entry.getName();
-        if (!name.endsWith(".class") || name.indexOf('$') >= 0 || name.equals("Main.class")) continue;
-        try {
-          Method main = Class.forName(name.substring(0, name.length() - 6).replace('/', '.'), false, loader).getDeclaredMethod("main", String[].class);
-          if (found != null) throw new IllegalStateException("more than one class has a main");  // it might hide the tests'
-          main.setAccessible(true);
-          found = main;
-        } catch (NoSuchMethodException another) {
-          continue;
+        if (!name.endsWith(".class") || name.equals("Main.class")) continue;
+        for (Method method : Class.forName(name.substring(0, name.length() - 6).replace('/', '.'), false, loader).getDeclaredMethods()) {
+          if (!method.getName().equals("main") || !Modifier.isStatic(method.getModifiers())) continue;
+          if (found != null) throw new IllegalStateException("there is more than one main");
+          found = method;
         }
       }
     }
     if (found == null) throw new NoSuchMethodException("no class has a main");
+    found.setAccessible(true);
     return found;
+  }
+
+  /** Whether the assertions of `tests` were on: a class that is initialised before it can turn them off. */
+  private static boolean asserted(Class<?> tests) throws Exception {
+    try {
+      Field disabled = tests.getDeclaredField("$assertionsDisabled");
+      disabled.setAccessible(true);
+      return !disabled.getBoolean(null);
+    } catch (NoSuchFieldException without) {
+      return true;  // there is no assertion
+    }
   }
 
   /** FileDescriptor has no constructor for a number, and the judge's pipes cannot be opened by name. */
@@ -48,11 +59,13 @@ public final class Main {
   }
 
   public static void main(String[] arguments) throws Throwable {
+    Method tests = tests();
     try {
-      tests().invoke(null, (Object) arguments);
+      tests.invoke(null, (Object) arguments);
     } catch (InvocationTargetException thrown) {
       throw thrown.getCause();
     }
+    if (!asserted(tests.getDeclaringClass())) throw new IllegalStateException("the program turned assertions off");
     DataInputStream questions = new DataInputStream(new FileInputStream(descriptor(3)));
     FileOutputStream answers = new FileOutputStream(descriptor(4));
     answers.write("\013\0\0\0t1:s5:ended".getBytes(StandardCharsets.ISO_8859_1));
