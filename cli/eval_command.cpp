@@ -269,6 +269,7 @@ int compare_runs(const CompareOptions& options) {
   std::printf("%s", evals::to_text(*comparison).c_str());
   if (options.print_json) std::printf("%s\n", evals::to_json(*comparison).c_str());
   const double lost = comparison->points_lost();
+  if (options.gate && !comparison->complete) return fail("the gate needs whole runs (eval --resume goes on)");
   if (!options.gate || lost <= *options.gate) return kSuccess;
   return fail("B passes " + short_number(lost) + " points less of the tasks than A: above the gate of " + short_number(*options.gate));
 }

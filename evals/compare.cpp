@@ -27,7 +27,19 @@ void add_warnings(const RunInfo& first, const RunInfo& second, Comparison& out) 
   if (first.benchmark != second.benchmark) out.warnings.push_back("the benchmarks differ: " + first.benchmark + " and " + second.benchmark);
   if (first.data_sha256 != second.data_sha256) out.warnings.push_back("the data files differ in their bytes");
   if (first.prompt_id != second.prompt_id) out.warnings.push_back("the prompts differ: " + first.prompt_id + " and " + second.prompt_id);
-  if (first.selection != second.selection) out.warnings.push_back("the selections of tasks differ; only common tasks are compared");
+  if (first.selection != second.selection) {
+    out.warnings.push_back("the selections of tasks differ; only common tasks are compared");
+  } else if (first.programs != second.programs) {
+    out.warnings.push_back("the runs have " + std::to_string(first.programs) + " and " + std::to_string(second.programs) +
+                           " programs; a task passes where any of its programs does");
+  }
+}
+
+void look_for_missing(const char* name, const StoredRun& run, Comparison& out) {
+  if (run.records.size() >= run.info.programs) return;
+  out.complete = false;
+  out.warnings.push_back(std::string(name) + " was stopped after " + std::to_string(run.records.size()) + " of " + std::to_string(run.info.programs) +
+                         " programs; only common tasks are compared");
 }
 
 /// What was run, without what has no value: a line.
@@ -53,6 +65,8 @@ void print_list(std::string& out, std::string_view title, const std::vector<std:
 tl::expected<Comparison, std::string> compare(const StoredRun& first, const StoredRun& second) {
   Comparison out{.first = first.info, .second = second.info};
   add_warnings(first.info, second.info, out);
+  look_for_missing("A", first, out);
+  look_for_missing("B", second, out);
   const auto a = results_of(first);
   const auto b = results_of(second);
   std::vector<std::pair<std::size_t, std::string>> lost;

@@ -22,6 +22,7 @@ struct Comparison {
   std::vector<std::string> lost;    // passed in the first only
   std::vector<std::string> gained;  // passed in the second only
   std::vector<std::string> warnings;  // what makes the two hard to compare (another prompt, other data)
+  bool complete = true;               // both were run to their end: of a stopped one only the tasks that it came to are in here
 
   /// Percentage points of the tasks by which the second passes fewer; below 0 where it passes more.
   [[nodiscard]] double points_lost() const { return 100.0 * static_cast<double>(only_first - only_second) / static_cast<double>(tasks); }

@@ -1,6 +1,7 @@
 #include "evals/summary.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -51,9 +52,9 @@ void add_pass_at(const std::vector<std::vector<const Record*>>& groups, Summary&
     std::vector<double> each;
     for (const Tally& tally : tallies) each.push_back(pass_at_k(tally, k));
     const auto tasks = static_cast<std::int64_t>(each.size());
-    // Tasks that all pass, or all fail, show no spread however often they are drawn; that there could be others is Wilson's to say.
-    const bool alike = *value <= 0 || *value >= 1;
-    out.pass_at[k] = {*value, alike ? wilson(*value > 0 ? tasks : 0, tasks) : bootstrap_mean(each)};
+    // Tasks that are all alike show no spread however often they are drawn; that there could be others is Wilson's to say.
+    const bool alike = std::all_of(each.begin(), each.end(), [&](double one) { return one == each.front(); });
+    out.pass_at[k] = {*value, alike ? wilson(std::lround(*value * static_cast<double>(tasks)), tasks) : bootstrap_mean(each)};
   }
 }
 

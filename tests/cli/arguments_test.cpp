@@ -165,6 +165,12 @@ TEST_F(ArgumentsTest, ComparedRunsFailWhereTheSecondLosesMoreThanTheGate) {
   EXPECT_THAT(lost.err, AllOf(HasSubstr("10 points"), HasSubstr("gate of 0.5")));
   EXPECT_EQ(lost.json()["points_lost"], 10.0);
   EXPECT_EQ(run({"eval", "compare", a, b, "--gate", "-1"}).code, 2);
+  const std::string whole = results_of("++++++++++");
+  write(b, whole.substr(0, whole.find("\"T/5\"")));  // was killed while it wrote its sixth record: nothing is lost so far
+  EXPECT_EQ(run({"eval", "compare", a, b}).code, 0);
+  const Ran stopped = run({"eval", "compare", a, b, "--gate", "10"});
+  EXPECT_EQ(stopped.code, 1);
+  EXPECT_THAT(stopped.err, HasSubstr("whole runs"));
 }
 
 TEST_F(ArgumentsTest, AMissingModelOrPromptIsWrongUsage) {

@@ -269,6 +269,15 @@ TEST(SummaryTest, TasksThatAllPassDoNotMakePassAtKCertain) {
   EXPECT_EQ(pass.interval.high, 1);
 }
 
+TEST(SummaryTest, ASingleTaskDoesNotMakePassAtKCertain) {
+  std::vector<Record> records;
+  for (int sample = 0; sample < 4; ++sample) records.push_back(record_of(0, sample, sample == 0 ? Outcome::passed : Outcome::wrong_answer));
+  const Summary::PassAt pass = summarise(records).pass_at.at(1);
+  EXPECT_DOUBLE_EQ(pass.value, 0.25);
+  EXPECT_EQ(pass.interval.low, 0);
+  EXPECT_DOUBLE_EQ(pass.interval.high, wilson(0, 1).high);
+}
+
 TEST(SummaryTest, SharesHaveTheirIntervals) {
   const auto json = nlohmann::json::parse(to_json(summarise(some_records()), some_info()));
   const auto expect_interval = [&](const nlohmann::json& shown, const Interval& wanted) {
@@ -361,6 +370,16 @@ TEST(CompareTest, TasksAreMatchedAndDifferencesWarned) {
   EXPECT_DOUBLE_EQ(comparison->points_lost(), -10);
   EXPECT_THAT(comparison->gained, testing::ElementsAre("T/1", "T/2", "T/4"));
   EXPECT_THAT(comparison->warnings, testing::ElementsAre(testing::HasSubstr("prompts differ")));
+  EXPECT_TRUE(comparison->complete);
+  second.records.erase(second.records.begin());
+  second.info.prompt_id = first.info.prompt_id;
+  const auto stopped = compare(first, second);
+  ASSERT_TRUE(stopped);
+  EXPECT_FALSE(stopped->complete);
+  EXPECT_EQ(stopped->tasks, 9);
+  EXPECT_THAT(stopped->warnings, testing::ElementsAre(testing::HasSubstr("B was stopped after 9 of 10 programs")));
+  second.info.programs = 9;
+  EXPECT_THAT(compare(first, second)->warnings, testing::ElementsAre(testing::HasSubstr("10 and 9 programs")));
   second.records.clear();
   EXPECT_FALSE(compare(first, second));
 }
