@@ -456,7 +456,12 @@ TEST(TextCheckTest, JavaTestsRunWithAssertionsAndMustComeToTheirEnd) {
   };
   EXPECT_FALSE(other_main("Aside").passed);
   EXPECT_FALSE(other_main("Main").passed);
-  EXPECT_FALSE(judged("return new java.io.File(\"Problem.java\").exists() ? 4 : 0;").passed);
+  EXPECT_FALSE(judged("return new java.io.File(\"candidate/Problem.java\").exists() ? 4 : 0;").passed);
+  const auto own_main = check(shared_sandbox(), {Language::java, "public class Main {\n  static int f(int x) { return 2 * x; }\n"}, tests);
+  EXPECT_TRUE(own_main.passed) << explain(own_main);
+  const auto tests_main = check(shared_sandbox(), {Language::java, "class Problem {\n  static int f(int x) { return 2 * x; }\n}\n"},
+                                TextCheck{.tests = "public class Main {\n  public static void main(String[] arguments) { assert Problem.f(2) == 4; }\n}\n"});
+  EXPECT_TRUE(tests_main.passed) << explain(tests_main);
 }
 
 TEST(TextCheckTest, AJavaProgramCannotHideItsTestsOrTurnTheirAssertionsOff) {

@@ -65,15 +65,22 @@ macro_rules! panic { ($($all:tt)*) => { ::std::panic!($($all)*) } }
 )";
 constexpr const char* rust_tail = "\npub fn fixpoint_main() -> impl ::std::process::Termination { main() }\n";
 
+/// In a package of its own, so that it may have a class Main, as the driver has.
+std::string in_package(std::string source) {
+  const std::size_t at = source.find("package ");
+  const bool has_one = at != std::string::npos && (at == 0 || source[at - 1] == '\n');
+  return has_one ? source : "package candidate; " + source;
+}
+
 /// A public class wants a file of its name; else any will do.
 std::string java_file(std::string_view source) {
   constexpr std::string_view words = "public class ";
   const std::size_t at = source.find(words);
-  if (at == std::string_view::npos) return "Candidate.java";
+  if (at == std::string_view::npos) return "candidate/Candidate.java";
   source.remove_prefix(at + words.size());
   const auto end = std::find_if(source.begin(), source.end(), [](char c) { return !(c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z')); });
   const std::string name(source.begin(), end);
-  return (name.empty() || name.size() > 100 || name == "Main" ? "Candidate" : name) + ".java";
+  return "candidate/" + (name.empty() || name.size() > 100 ? "Candidate" : name) + ".java";
 }
 
 /// The tests' text does not stand where the program runs, which could look its answers up there.
@@ -98,9 +105,9 @@ std::optional<Job> job_with_an_end(const Program& program, const std::string& te
       job.files.push_back(source_file("candidate.rs", program.source + fresh_macros + tests + rust_tail));
       return job;
     case Language::java: {
-      if (tests.find("class Main") != std::string::npos) return std::nullopt;  // the driver has that name
+      const std::string whole = program.source + "\n" + tests;
       job.source = drivers::java_driver();
-      job.files.push_back(source_file(java_file(program.source), program.source + "\n" + tests));
+      job.files.push_back(source_file(java_file(whole), in_package(whole)));
       job.compile_flags = {job.files.back().path};
       return job;
     }

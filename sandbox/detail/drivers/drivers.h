@@ -13,7 +13,7 @@ std::string_view javascript_driver();
 std::string_view cpp_driver();
 // The main of a Rust program (main.rs) beside candidate.rs, which has a `pub fn fixpoint_main()`.
 std::string_view rust_driver();
-// A Java class Main beside Candidate.java.
+// A Java class Main beside a program with a main, in a package of its own.
 std::string_view java_driver();
 // A Python module: traces one failing call (sandbox/trace.h).
 std::string_view python_tracer();

@@ -12,7 +12,7 @@ import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
 
 /**
- * Starts the main of the program that stands with its tests in Candidate.java, whatever its class is called, with assertions on.
+ * Starts the main of the program that stands with its tests in a package of its own, whatever its class is called, with assertions on.
  * Asks for a nonce only after that one has come back, and gives it back: a program that ends itself early leaves it unsaid.
  * What else is called main, wherever it stands and whatever it takes, might hide the tests': then there is no run.
  */
