@@ -274,9 +274,10 @@ def describe(program, function, rng, vague_share, more=False):
     phrases = [phrase(name, k, v, rng) for (name, k), v in zip(program, vague)]
     if more and rng.random() < 0.3:
         phrases = [re.sub(r"\b(numbers|values)\b", lambda m: rng.choice(MORE_NOUNS[m.group()]), p) for p in phrases]
-    introductions = MORE_INTRODUCTIONS if more and rng.random() < 0.4 else INTRODUCTIONS
-    joined = (more_sentences if more and rng.random() < 0.4 else sentences)(phrases, rng)
-    return rng.choice(introductions).format(f=function, a=argument_of(program)) + " " + joined, vague
+    # Drawn before the sentences: held_out.jsonl.gz is made anew from its seed to the byte.
+    introduction = rng.choice(MORE_INTRODUCTIONS if more and rng.random() < 0.4 else INTRODUCTIONS)
+    join = more_sentences if more and rng.random() < 0.4 else sentences
+    return introduction.format(f=function, a=argument_of(program)) + " " + join(phrases, rng), vague
 
 
 def make_task(rng, steps=None, held=None, vague_share=VAGUE):
