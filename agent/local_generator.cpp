@@ -206,14 +206,20 @@ class LocalGenerator final : public Generator {
     Sample sample;
     auto handle = engine_->submit(engine_request(request, answer, fence), [&sample](engine::Output output) { sample.push(std::move(output)); });
     const auto failed = [&](GenerateError error) {
-      if (handle) *handle = engine::RequestHandle();  // cancels; after this the callback does not run
       error.partial = answer.text;
       error.usage = answer.usage;
-      error.usage.prompt_tokens = static_cast<std::int64_t>(answer.prompt.size());
+      if (handle) {
+        *handle = engine::RequestHandle();  // cancels; after this the callback does not run
+        error.usage.prompt_tokens = static_cast<std::int64_t>(answer.prompt.size());
+      }
       error.usage.completion_tokens = static_cast<std::int64_t>(answer.tokens.size() + sample.tokens().size());
       return tl::unexpected(std::move(error));
     };
-    if (!handle) return failed(submit_error(handle.error()));
+    if (!handle) {
+      GenerateError refused = submit_error(handle.error());
+      if (refused.kind == Kind::too_long && !answer.tokens.empty()) return End{};  // the start took the rest of the context
+      return failed(std::move(refused));
+    }
     while (true) {
       std::optional<Sample::News> news = sample.wait(stop, deadline);
       if (stop.stop_requested()) return failed({.kind = Kind::cancelled, .detail = "cancelled"});

@@ -160,6 +160,15 @@ TEST_F(LocalGeneratorTest, AProgramsFirstWordsArePutInAfterItsFence) {
   EXPECT_EQ(given->usage.completion_tokens, 60) << "what was put in counts, too";
   EXPECT_EQ(given->usage.prompt_tokens, free->usage.prompt_tokens);
 
+  GenerateRequest full = request;  // a start that leaves no room in the context
+  full.session = "full";
+  full.max_tokens = 30'000;
+  full.program_start->text = "def " + std::string(20'000, 'x');
+  const auto ended = writer->generate(full, {}, {});
+  ASSERT_TRUE(ended.has_value()) << ended.error().detail;
+  EXPECT_EQ(ended->finish, Finish::length);
+  EXPECT_TRUE(ended->text.ends_with(full.program_start->text));
+
   request.messages.push_back({Role::assistant, given->text});
   request.messages.push_back({Role::user, "Again"});
   const auto next = writer->generate(request, {}, {});
@@ -178,6 +187,7 @@ TEST_F(LocalGeneratorTest, APromptBeyondTheContextIsToldApart) {
   const auto result = generator()->generate(request, {}, {});
   ASSERT_FALSE(result.has_value());
   EXPECT_EQ(result.error().kind, GenerateError::Kind::too_long);
+  EXPECT_EQ(result.error().usage.prompt_tokens, 0) << "nothing was read";
 }
 
 TEST_F(LocalGeneratorTest, ParallelDraftsComputeTheirPromptOnce) {
