@@ -99,8 +99,8 @@ void add_acp_command(CLI::App& app, Run& run) {
   options->workers.add_ladder_option(*command);
   command->add_option("--rounds", options->rounds, "repair rounds, where the editor asks for nothing else")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   command->add_option("--drafts", options->drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
-  command->add_option("--max-tokens", options->max_tokens, "tokens that models may write for a prompt")->check(positive_count())->capture_default_str();
-  command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->check(positive_count())->capture_default_str();
+  command->add_option("--max-tokens", options->max_tokens, "tokens that models may write for a prompt")->transform(positive_count())->capture_default_str();
+  command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->transform(positive_count())->capture_default_str();
   command->add_option("--timeout", options->timeout_seconds, "seconds for a prompt")->check(positive_seconds())->capture_default_str();
   command->callback([options, &run] { run = [options] { return options->url.empty() ? run_here(*options) : run_bridge(*options); }; });
 }

@@ -193,7 +193,7 @@ void add_shape_options(CLI::App& command, LoopCommandOptions& options) {
   command.add_option("--edit-rate", shape.edit_rate, "Share of an attempt's lines that the next one changes")
       ->check(number_between(0, 1))
       ->capture_default_str();
-  command.add_option("--seed", shape.seed, "Seed of the texts")->check(seed_number())->capture_default_str();
+  command.add_option("--seed", shape.seed, "Seed of the texts")->transform(seed_number())->capture_default_str();
   command.add_option("--think", options.think_seconds, "Seconds between an answer and the next round: the sandbox")
       ->check(number_between(0, 3600))
       ->capture_default_str();

@@ -160,7 +160,7 @@ void add_escalations_command(CLI::App& app, Run& run) {
   auto* hint_command = add("hint", "Give a hint and rounds; the same loop goes on.", hint, true);
   hint_command->add_option("TEXT", options->text, "the hint")->required()->check(some_words());
   hint_command->add_option("--rounds", options->rounds, "repair rounds granted")->check(CLI::Range(1, agent::kMaxRounds))->capture_default_str();
-  hint_command->add_option("--max-tokens", options->tokens, "tokens granted")->check(positive_count())->capture_default_str();
+  hint_command->add_option("--max-tokens", options->tokens, "tokens granted")->transform(positive_count())->capture_default_str();
   hint_command->add_option("--timeout", options->seconds, "seconds granted")->check(positive_seconds())->capture_default_str();
   add_by(hint_command);
   options->workers.add_model_options(*hint_command);

@@ -298,7 +298,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   reference->excludes(samples);
   options->model.add_to(*command);
   command->add_option("--workers", options->workers, "Programs judged at once")->check(CLI::Range(1, 256))->capture_default_str();
-  command->add_option("--limit", options->limit, "Only the first N tasks")->check(positive_count());
+  command->add_option("--limit", options->limit, "Only the first N tasks")->transform(positive_count());
   command->add_option("--filter", options->filter, "Only tasks whose id this regular expression finds");
   command->add_option("--shard", options->shard, "Only every N-th task, from the I-th on: I/N");
   command->add_option("--cpu-seconds", options->cpu_seconds, "CPU time of a test run, instead of the benchmark's own limit")->check(positive_seconds());

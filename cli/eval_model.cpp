@@ -40,14 +40,14 @@ void EvalModelOptions::add_to(CLI::App& app) {
   app.add_option("--rounds", rounds, "repair rounds (0: first drafts only)")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   app.add_option("--drafts", drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--feedback", feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
-  app.add_option("--max-tokens", max_tokens, "tokens that a session may write in all")->check(positive_count())->capture_default_str();
-  app.add_option("--round-tokens", round_tokens, "tokens of one answer")->check(positive_count())->capture_default_str();
+  app.add_option("--max-tokens", max_tokens, "tokens that a session may write in all")->transform(positive_count())->capture_default_str();
+  app.add_option("--round-tokens", round_tokens, "tokens of one answer")->transform(positive_count())->capture_default_str();
   app.add_option("--timeout", timeout_seconds, "seconds a session")->check(positive_seconds())->capture_default_str();
-  app.add_option("--total-tokens", total_tokens, "tokens that all sessions together may write (else no limit)")->check(positive_count());
+  app.add_option("--total-tokens", total_tokens, "tokens that all sessions together may write (else no limit)")->transform(positive_count());
   app.add_option("--total-sandbox", total_sandbox_seconds, "seconds that programs of all sessions together may run (else no limit)")->check(positive_seconds());
   app.add_option("--temperature", temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
   app.add_option("--branch-temperature", branch_temperature, "of further drafts and of branches")->check(number_between(0, 2))->capture_default_str();
-  app.add_option("--seed", seed, "seed of all sampling")->check(seed_number())->capture_default_str();
+  app.add_option("--seed", seed, "seed of all sampling")->transform(seed_number())->capture_default_str();
   app.add_option("--record", record, "write the sessions to this file as a trace for 'fixpoint bench loop --trace'");
 }
 

@@ -211,7 +211,7 @@ void add_generate_command(CLI::App& app, Run& run) {
   command->add_option("--repeat-penalty", options->repetition_penalty, "Penalty for tokens that occurred (1: none)")
       ->check(number_above(0, 100))
       ->capture_default_str();
-  command->add_option("--seed", options->seed, "Seed: the same seed gives the same tokens")->check(seed_number());
+  command->add_option("--seed", options->seed, "Seed: the same seed gives the same tokens")->transform(seed_number());
   command->add_option("--stop", options->stop, "End before this text; may be given several times (at most 64)")
       ->check(text_up_to(1024));
   command->add_flag("--ignore-eos", options->ignore_eos, "Go on past the model's end token");

@@ -157,11 +157,11 @@ void add_sandbox_command(CLI::App& app, Run& run) {
   command->add_option("--stdin", arguments->input, "File that becomes the program's stdin; - passes stdin on");
   command->add_option("--cpu", arguments->cpu_seconds, "CPU seconds of all its processes")->check(positive_seconds());
   command->add_option("--wall", arguments->wall_seconds, "Wall clock seconds")->check(positive_seconds());
-  command->add_option("--memory", arguments->memory_mib, "MiB")->check(positive_count());
-  command->add_option("--processes", arguments->processes, "Processes and threads at once")->check(positive_count());
-  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->check(positive_count());
-  command->add_option("--files", arguments->files_mib, "MiB of files")->check(positive_count());
-  command->add_option("--inodes", arguments->inodes, "Number of files")->check(positive_count());
+  command->add_option("--memory", arguments->memory_mib, "MiB")->transform(positive_count());
+  command->add_option("--processes", arguments->processes, "Processes and threads at once")->transform(positive_count());
+  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->transform(positive_count());
+  command->add_option("--files", arguments->files_mib, "MiB of files")->transform(positive_count());
+  command->add_option("--inodes", arguments->inodes, "Number of files")->transform(positive_count());
   command->add_option("--without", arguments->without, "Switch a protection off, as if the host lacked it");
   command->add_flag("--json", arguments->as_json, "Print the verdict as JSON");
   command->add_flag("--cold", arguments->cold, "Start a new interpreter");

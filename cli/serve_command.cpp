@@ -194,8 +194,8 @@ void add_loop_options(CLI::App& app, ServeOptions& options) {
   app.add_option("--rounds", options.rounds, "repair rounds of a session")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   app.add_option("--drafts", options.drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
   app.add_option("--feedback", options.feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
-  app.add_option("--max-tokens", options.max_tokens, "tokens that models may write for a session")->check(positive_count())->capture_default_str();
-  app.add_option("--round-tokens", options.round_tokens, "tokens of one answer")->check(positive_count())->capture_default_str();
+  app.add_option("--max-tokens", options.max_tokens, "tokens that models may write for a session")->transform(positive_count())->capture_default_str();
+  app.add_option("--round-tokens", options.round_tokens, "tokens of one answer")->transform(positive_count())->capture_default_str();
   app.add_option("--timeout", options.timeout_seconds, "seconds for a session")->check(positive_seconds())->capture_default_str();
   app.add_flag("--own-tests", options.own_tests, "where there are no tests, let the model write some");
 }

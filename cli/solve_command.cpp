@@ -103,11 +103,11 @@ void add_solve_command(CLI::App& app, Run& run) {
   command->add_option("--rounds", options->rounds, "repair rounds")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   command->add_option("--drafts", options->drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
   command->add_option("--feedback", options->feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
-  command->add_option("--max-tokens", options->max_tokens, "tokens that models may write in all")->check(positive_count())->capture_default_str();
-  command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->check(positive_count())->capture_default_str();
+  command->add_option("--max-tokens", options->max_tokens, "tokens that models may write in all")->transform(positive_count())->capture_default_str();
+  command->add_option("--round-tokens", options->round_tokens, "tokens of one answer")->transform(positive_count())->capture_default_str();
   command->add_option("--timeout", options->timeout_seconds, "seconds for everything")->check(positive_seconds())->capture_default_str();
   command->add_option("--temperature", options->temperature, "of the first draft and of repairs")->check(number_between(0, 2))->capture_default_str();
-  command->add_option("--seed", options->seed, "seed of all sampling (drawn and recorded where not given)")->check(seed_number());
+  command->add_option("--seed", options->seed, "seed of all sampling (drawn and recorded where not given)")->transform(seed_number());
   command->add_flag("--own-tests", options->own_tests, "where there are no tests, let the model write some");
   command->add_flag("--json", options->json, "print one event a line");
   options->workers.add_model_options(*command);

@@ -61,8 +61,8 @@ void add_token_command(CLI::App& app, Run& run) {
   make->add_option("--role", options->roles, "use, review or operate; may be given several times")->check(CLI::IsMember({"use", "review", "operate"}))->capture_default_str();
   make->add_option("--sessions", options->sessions, "sessions and completions at work at once")->check(CLI::Range(0, kMost));
   make->add_option("--connections", options->connections, "open sockets")->check(CLI::Range(0, kMost));
-  make->add_option("--tokens-per-minute", options->tokens_per_minute, "tokens that models may write")->check(positive_count());
-  make->add_option("--sandbox-seconds-per-minute", options->sandbox_seconds, "time in the sandbox")->check(positive_count());
+  make->add_option("--tokens-per-minute", options->tokens_per_minute, "tokens that models may write")->transform(positive_count());
+  make->add_option("--sandbox-seconds-per-minute", options->sandbox_seconds, "time in the sandbox")->transform(positive_count());
   make->callback([options, &run] { run = [options] { return make_token(*options); }; });
 }
 

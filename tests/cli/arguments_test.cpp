@@ -263,12 +263,12 @@ TEST_F(SandboxCommandTest, InputLimitsAndExitCodesAreTheOnesAskedFor) {
   EXPECT_EQ(echoed.code, 0) << echoed.err;
   EXPECT_EQ(echoed.out, "hello there\n");
   write(file("flood.sh"), "while true; do echo 0123456789; done\n");
-  const Ran flood = run({"sandbox", "run", "--lang", "bash", file("flood.sh"), "--output", "1", "--json"});
+  const Ran flood = run({"sandbox", "run", "--lang", "bash", file("flood.sh"), "--output", "010", "--json"});
   EXPECT_EQ(flood.code, 10);
   EXPECT_EQ(flood.json().at("verdict"), "output_limit");
-  EXPECT_EQ(flood.json().at("stdout").get<std::string>().size(), 1024U);
+  EXPECT_EQ(flood.json().at("stdout").get<std::string>().size(), 10 * 1024U);
   EXPECT_EQ(flood.json().at("stdout_truncated"), true);
-  EXPECT_EQ(run({"sandbox", "run", "--lang", "cobol", file("echo.sh")}).code, 1);
+  EXPECT_EQ(run({"sandbox", "run", "--lang", "cobol", file("echo.sh")}).code, 2);
   EXPECT_EQ(run({"sandbox", "run", "--lang", "bash", file("echo.sh"), "--without", "luck"}).code, 2);
 }
 

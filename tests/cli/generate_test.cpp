@@ -51,6 +51,7 @@ TEST_F(GenerateTest, ASeedGivesTheSameTokensAndAnotherSeedOthers) {
   ASSERT_EQ(first.size(), 24U);
   EXPECT_EQ(tokens("18446744073709551615"), first);
   EXPECT_NE(tokens("2"), first);
+  EXPECT_EQ(tokens("010"), tokens("10")) << "decimal digits";
 }
 
 TEST_F(GenerateTest, ChatPutsThePromptIntoTheModelsFormat) {
