@@ -116,7 +116,8 @@ tl::expected<TokenSet, std::string> TokenSet::parse(std::string_view text) {
 
 tl::expected<TokenSet, std::string> TokenSet::read(const std::filesystem::path& file) {
   std::ifstream in(file, std::ios::binary);
-  if (!in) return tl::unexpected("cannot read '" + file.string() + "': " + std::strerror(errno));
+  in.peek();  // a folder can be opened; an iterator would throw
+  if (!in.is_open() || in.bad()) return tl::unexpected("cannot read '" + file.string() + "': " + std::strerror(errno));
   const std::string text((std::istreambuf_iterator<char>(in)), {});
   auto tokens = parse(text);
   if (!tokens) return tl::unexpected(file.string() + ": " + tokens.error());

@@ -68,6 +68,14 @@ TEST(TokensTest, TheFileIsReadableByItsOwnerAlone) {
   EXPECT_FALSE(TokenSet::read(file).has_value());
 }
 
+TEST(TokensTest, AFolderIsNoFileOfTokensAndAnEmptyFileNeither) {
+  const auto folder = std::filesystem::temp_directory_path();
+  const auto read = TokenSet::read(folder);
+  ASSERT_FALSE(read.has_value());
+  EXPECT_NE(read.error().find("irectory"), std::string::npos) << read.error();
+  EXPECT_FALSE(TokenSet::read("/dev/null").has_value());
+}
+
 TEST(TokensTest, WhatCouldNotBeReadAgainIsNotWritten) {
   const auto file = std::filesystem::temp_directory_path() / ("fixpoint-tokens-" + std::to_string(::getpid()));
   TokenEntry entry = entry_of("a", new_secret());
