@@ -89,6 +89,7 @@ struct Task {
   Assembly assembly = Assembly::whole_program;
   std::vector<std::string> visible_asserts;
   std::vector<StdioTest> visible_stdio;
+  std::vector<JsonCalls::Call> visible_calls;
   std::optional<int> shown_tests;             // how many of them a model's first prompt quotes; else as many as the loop quotes
   std::map<std::string, std::string> labels;  // groups that a report counts apart: steps, wording, difficulty
   Tests hidden;

@@ -5,7 +5,6 @@
 #include <mutex>
 #include <utility>
 
-#include "evals/datasets/formats.h"
 #include "evals/detail/bash_calls.h"
 #include "evals/detail/contest_output.h"
 #include "evals/detail/plus_oracle.h"
@@ -141,6 +140,7 @@ class Judge::Impl {
       return judge_tests(index, program, Asserts{hidden != nullptr ? hidden->setup : "", task.visible_asserts}, stop);
     }
     if (!task.visible_stdio.empty()) return judge_tests(index, program, Stdio{task.visible_stdio}, stop);
+    if (!task.visible_calls.empty()) return judge_tests(index, program, JsonCalls{task.visible_calls}, stop);
     return std::nullopt;
   }
 
@@ -268,7 +268,7 @@ class Judge::Impl {
     out.level = "printed_output";
     out.tests = static_cast<int>(tests.tests.size());
     sandbox::Job job{.language = *sandbox::parse_language(task.language), .source = program.source, .limits = limits_of(task)};
-    if (task.language == "python") job.source = std::string(datasets::contest_prelude()) + "\n" + program.source;
+    if (task.language == "python") job.source = detail::contest_source(program.source, {});
     job.limits.output_bytes = std::uint64_t{64} << 20;
     for (const StdioTest& test : tests.tests) {
       job.input = test.input;

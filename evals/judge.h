@@ -67,7 +67,7 @@ class Judge {
   /// The hidden tests. `task` indexes Benchmark::tasks. A stop request gives `not_judged`.
   [[nodiscard]] Judgement judge(std::size_t task, const Program& program, std::stop_token stop = {});
 
-  /// The visible assertions or stdin tests; nothing where the task has none.
+  /// The visible assertions, stdin tests or calls; nothing where the task has none.
   [[nodiscard]] std::optional<Judgement> judge_visible(std::size_t task, const Program& program, std::stop_token stop = {});
 
  private:

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "agent/prompt.h"
+#include "evals/contest_checker.h"
 #include "evals/detail/rows.h"
 
 namespace fixpoint::evals {
@@ -17,6 +18,20 @@ std::string statement_of(const Task& task) {
   const bool starter = !task.statement.empty();
   out += starter ? "Start from this code:\n" : "Complete this function. Answer with the whole function.\n";
   return out + "```" + fence + "\n" + task.prompt + (task.prompt.ends_with('\n') ? "" : "\n") + "```\n";
+}
+
+/// Judged with the reference checker's imports, whole or by calls.
+bool is_contest(const Task& task) {
+  return task.language == "python" && (std::holds_alternative<Stdio>(task.hidden) || std::holds_alternative<JsonCalls>(task.hidden));
+}
+
+/// A call as a test that a model may see, by the name that the starter code has for it.
+std::string assertion_of(const Task& task, const JsonCalls::Call& call) {
+  constexpr std::size_t kWhole = std::string::npos;
+  std::string arguments;
+  for (const sandbox::Value& argument : call.arguments.items) arguments += (arguments.empty() ? "" : ", ") + to_text(argument, kWhole);
+  const bool in_class = task.prompt.find("class Solution") != std::string::npos;
+  return (in_class ? "assert Solution()." : "assert ") + task.entry_point + "(" + arguments + ") == " + to_text(call.expected, kWhole);
 }
 
 std::string failure_text(const agent::Judgement& judgement) {
@@ -50,7 +65,8 @@ Attempt attempt_of(const agent::Round& round) {
 class ModelSource : public Source {
  public:
   ModelSource(const Benchmark& benchmark, const std::vector<std::size_t>& tasks, agent::Services services, ModelSourceOptions options)
-      : benchmark_(benchmark), services_(services), options_(std::move(options)), batch_(options_.batch) {
+      : benchmark_(benchmark), services_(services), contest_checker_(make_contest_checker(*services.checker)), options_(std::move(options)),
+        batch_(options_.batch) {
     const std::string identity = model_source_sha256(options_, benchmark.prompt_id);
     for (const std::size_t task : tasks) {
       for (int sample = 0; sample < options_.samples; ++sample) {
@@ -67,7 +83,9 @@ class ModelSource : public Source {
     agent::LoopOptions options = options_.loop;
     // Samples differ by their seed; the same sample of the same run is the same again.
     options.seed = options_.loop.seed * 1'000'003 + static_cast<std::uint64_t>(candidate.sample);
-    agent::Loop loop(services_, options_.batch == agent::kUnlimited ? nullptr : &batch_);
+    agent::Services services = services_;
+    if (is_contest(task)) services.checker = contest_checker_.get();
+    agent::Loop loop(services, options_.batch == agent::kUnlimited ? nullptr : &batch_);
     const std::string session = task.id + "#" + std::to_string(candidate.sample);
     auto result = loop.run(agent_task(benchmark_, task), options, stop, [&](const agent::Stamped& event) {
       if (options_.on_event) options_.on_event(session, event);
@@ -92,6 +110,7 @@ class ModelSource : public Source {
 
   const Benchmark& benchmark_;
   agent::Services services_;
+  std::unique_ptr<agent::Checker> contest_checker_;
   ModelSourceOptions options_;
   agent::Budget batch_;
   std::vector<Candidate> candidates_;
@@ -109,6 +128,7 @@ agent::Task agent_task(const Benchmark& /*benchmark*/, const Task& task) {
   if (const Asserts* asserts = std::get_if<Asserts>(&task.hidden)) out.setup = asserts->setup;
   for (const std::string& statement : task.visible_asserts) out.visible.push_back({agent::Assertion{statement}});
   for (const StdioTest& test : task.visible_stdio) out.visible.push_back({agent::StdioCase{test.input, test.output}});
+  for (const JsonCalls::Call& call : task.visible_calls) out.visible.push_back({agent::Assertion{assertion_of(task, call)}});
   if (out.visible.empty() && task.language == "python") out.visible = agent::find_doctests(task.prompt);
   return out;
 }

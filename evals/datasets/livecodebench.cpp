@@ -83,9 +83,9 @@ tl::expected<Task, DataError> livecodebench_task(const detail::Row& row) {
   Task task;
   auto tests = tests_of_input_output(io, task.entry_point);
   if (!tests) return tl::unexpected(row.error("public_test_cases", tests.error()));
-  if (const Stdio* stdio = std::get_if<Stdio>(&*tests)) {
-    task.visible_stdio.assign(stdio->tests.begin(), stdio->tests.begin() + static_cast<std::ptrdiff_t>(visible_count));
-  }
+  const auto visible_end = static_cast<std::ptrdiff_t>(visible_count);
+  if (const Stdio* stdio = std::get_if<Stdio>(&*tests)) task.visible_stdio.assign(stdio->tests.begin(), stdio->tests.begin() + visible_end);
+  if (const JsonCalls* calls = std::get_if<JsonCalls>(&*tests)) task.visible_calls.assign(calls->calls.begin(), calls->calls.begin() + visible_end);
   task.id = *id;
   task.language = "python";
   task.statement = *question;
@@ -130,9 +130,10 @@ bool recognises_livecodebench(const detail::Row& row) {
 Loaded load_livecodebench(Rows rows) {
   Benchmark benchmark;
   benchmark.name = "livecodebench";
-  benchmark.prompt_id = "livecodebench/question+starter";
+  const bool has_public = rows.front().has("public_test_cases");
+  benchmark.prompt_id = has_public ? "livecodebench/question+starter+public tests" : "livecodebench/question+starter";
   for (const detail::Row& row : rows) {
-    auto task = rows.front().has("public_test_cases") ? livecodebench_task(row) : stored_livecodebench_task(row);
+    auto task = has_public ? livecodebench_task(row) : stored_livecodebench_task(row);
     if (!task) return tl::unexpected(task.error());
     benchmark.tasks.push_back(*std::move(task));
   }

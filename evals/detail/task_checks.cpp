@@ -59,15 +59,25 @@ std::string truth_wrapper(const Task& task, const Asserts& tests) {
   return "\n\nfixpoint_result = " + task.entry_point + "\ndef " + task.entry_point + "(*arguments):\n    return bool(fixpoint_result(*arguments))\n";
 }
 
+std::string contest_preamble(std::string_view entry_point) {
+  std::string out = std::string(datasets::contest_prelude()) + "\n";
+  // A name that the imports happen to have is not the program's.
+  if (!entry_point.empty()) out.append("globals().pop('").append(entry_point).append("', None)\n");
+  return out;
+}
+
+std::string contest_source(std::string_view program, std::string_view entry_point) {
+  std::string out = contest_preamble(entry_point).append(program);
+  if (entry_point.empty()) return out;
+  out.append("\n\nfixpoint_target = ").append(program.find("class Solution") != std::string_view::npos ? "Solution()." : "").append(entry_point);
+  out.append("\ndef ").append(kContestCall).append("(*arguments):\n    result = fixpoint_target(*arguments)\n"
+                                                   "    return list(result) if isinstance(result, tuple) else result\n");
+  return out;
+}
+
 CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source) {
-  const bool in_class = source.find("class Solution") != std::string::npos;
-  // A name that the prelude happens to have is not the program's.
-  source = std::string(datasets::contest_prelude()) + "\nglobals().pop('" + task.entry_point + "', None)\n" + source;
-  // One object for all calls, and a tuple counts as a list, as in the reference checker.
-  source += "\n\n" + (in_class ? std::string("fixpoint_target = Solution()." + task.entry_point) : "fixpoint_target = " + task.entry_point) +
-            "\ndef fixpoint_call(*arguments):\n    result = fixpoint_target(*arguments)\n"
-            "    return list(result) if isinstance(result, tuple) else result\n";
-  CallCheck check{.entry_point = "fixpoint_call", .tests = {}};
+  source = contest_source(source, task.entry_point);
+  CallCheck check{.entry_point = std::string(kContestCall), .tests = {}};
   for (const JsonCalls::Call& call : tests.calls) {
     Value accepted = Value::list_of({call.expected});
     if (call.also_accepted) accepted.items.push_back(*call.also_accepted);

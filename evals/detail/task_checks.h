@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <tl/expected.hpp>
 #include <vector>
 
@@ -19,7 +20,18 @@ namespace fixpoint::evals::detail {
 /// the result crosses to the tests as a boolean, whatever object it is (a match object). Else nothing.
 [[nodiscard]] std::string truth_wrapper(const Task& task, const Asserts& tests);
 
-/// A check of the calls of LiveCodeBench's functional tests; `source` gains what lets them be called.
+/// What runs before a program of LiveCodeBench or APPS: the imports that the reference checker gives it, without a name that
+/// is the program's own to define. `entry_point` is empty where the program is run as a whole. Whole lines.
+[[nodiscard]] std::string contest_preamble(std::string_view entry_point);
+
+/// The name by which contest_source()'s function, or the method of its class Solution, is called: one object for all calls, and
+/// a tuple counts as a list, as in the reference checker.
+inline constexpr std::string_view kContestCall = "fixpoint_call";
+
+/// The program after its preamble and, where there is an entry point, with kContestCall.
+[[nodiscard]] std::string contest_source(std::string_view program, std::string_view entry_point);
+
+/// A check of the calls of LiveCodeBench's functional tests; `source` becomes its contest_source().
 [[nodiscard]] sandbox::CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source);
 
 /// Which outputs travel as a hash instead of as themselves.

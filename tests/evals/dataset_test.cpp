@@ -110,6 +110,8 @@ TEST(DatasetTest, LiveCodeBenchReadsPublicAndPrivateTests) {
   EXPECT_EQ(to_text(calls.calls[0].arguments), "[1, 2]");
   EXPECT_EQ(to_text(calls.calls[1].arguments), "[[1], {'a': None}]");
   EXPECT_EQ(to_text(calls.calls[1].expected), "[3.5]");
+  ASSERT_EQ(task.visible_calls.size(), 1u);
+  EXPECT_EQ(to_text(task.visible_calls[0].arguments), "[1, 2]");
 }
 
 TEST(DatasetTest, PickledTestsAreReadWithoutRunningThem) {

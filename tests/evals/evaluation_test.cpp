@@ -333,6 +333,35 @@ TEST(ModelRunTest, AnAttemptThatRanOutOfTimeIsRepeatedAloneToo) {
   EXPECT_TRUE(record.attempts[1].passed);
 }
 
+TEST(ModelRunTest, CallsOfAMethodAreVisibleTestsAndTheCheckersImportsAreThere) {
+  Task task = python_task(tests_of_kind("calls"));
+  task.statement = "Add two numbers.";
+  task.prompt = "class Solution:\n    def add(self, a: int, b: int) -> int:\n";
+  task.visible_calls = {{numbers({1, 2}), Value::of(3), std::nullopt}};
+  const Benchmark benchmark = benchmark_of({task});
+  // Nobody but the checker imports List.
+  const auto program = [](const std::string& body) { return "class Solution:\n    def add(self, a: int, b: int) -> List[int]:\n        return " + body + "\n"; };
+  const auto answer = [&](const std::string& body) { return agent::ScriptedAnswer{.text = "```python\n" + program(body) + "```"}; };
+  const auto generator = agent::make_scripted_generator({answer("a - b"), answer("1 // 0"), answer("a + b")});
+  const auto checker = agent::make_sandbox_checker(shared_sandbox());
+  ModelSourceOptions options;
+  options.loop.task.rounds = 2;
+  const auto source = make_model_source(benchmark, {0}, {.model = generator.get(), .checker = checker.get()}, options);
+  Judge judge(shared_sandbox(), benchmark);
+  const RunResult result = run(benchmark, *source, judge, {.workers = 1}, [](const Record&, const Progress&) {}, {});
+  ASSERT_TRUE(result.complete) << result.error;
+  const Record& record = result.records.at(0);
+  ASSERT_EQ(record.attempts.size(), 3U);
+  EXPECT_EQ(record.attempts[0].visible_failure, "assert Solution().add(1, 2) == 3\ngot -1");
+  const std::string& raised = record.attempts[1].visible_failure;
+  EXPECT_TRUE(raised.starts_with("assert Solution().add(1, 2) == 3\n")) << raised;
+  EXPECT_TRUE(raised.ends_with(" in line 3: return 1 // 0")) << raised;
+  EXPECT_TRUE(record.visible_passed && record.judgement.passed());
+  const auto visible = judge.judge_visible(0, {program("a + b"), true});
+  EXPECT_TRUE(visible && visible->passed());
+  EXPECT_FALSE(judge.judge_visible(0, {program("a - b"), true})->passed());
+}
+
 TEST(ModelRunTest, AllSessionsTogetherKeepToTheRunsBudget) {
   Task task = python_task(tests_of_kind("asserts"));
   task.statement = "Write `add(a, b)`.";
