@@ -136,13 +136,12 @@ struct Urn {
     const double if_none = others == 0 ? 0 : static_cast<double>(correct_of_others) / static_cast<double>(others);
     return some_visible * if_some + (1 - some_visible) * if_none;
   }
-  /// For a number of draws that need not be whole: between its two neighbours, a straight line.
+  /// For a number of draws, at most all, that need not be whole: between its two neighbours, a straight line.
   [[nodiscard]] double solved_by(double draws) const {
-    const double capped = std::min(draws, static_cast<double>(samples));
-    const auto whole = static_cast<std::int64_t>(capped);
+    const auto whole = static_cast<std::int64_t>(draws);
     const double low = whole == 0 ? 0 : solved(whole);
     if (whole >= samples) return low;
-    return low + (capped - static_cast<double>(whole)) * (solved(whole + 1) - low);
+    return low + (draws - static_cast<double>(whole)) * (solved(whole + 1) - low);
   }
 };
 
@@ -162,15 +161,14 @@ Urn urn_of(const TaskScore& task) {
 
 std::vector<CurvePoint> resampling_curve(std::span<const TaskScore> tasks, int points) {
   std::vector<Urn> urns;
-  std::int64_t most = 0;
-  for (const TaskScore& task : tasks) most = std::max(most, urns.emplace_back(urn_of(task)).tokens);
+  for (const TaskScore& task : tasks) urns.push_back(urn_of(task));
   std::vector<CurvePoint> out;
+  if (urns.empty()) return out;
+  const std::int64_t most = std::min_element(urns.begin(), urns.end(), [](const Urn& a, const Urn& b) { return a.tokens < b.tokens; })->tokens;
   for (int point = 1; most > 0 && point <= points; ++point) {
     const std::int64_t budget = most * point / points;
     double sum = 0;
-    for (const Urn& urn : urns) {
-      if (urn.tokens > 0) sum += urn.solved_by(static_cast<double>(budget * urn.samples) / static_cast<double>(urn.tokens));
-    }
+    for (const Urn& urn : urns) sum += urn.solved_by(static_cast<double>(budget * urn.samples) / static_cast<double>(urn.tokens));
     out.push_back({budget, sum / static_cast<double>(tasks.size())});
   }
   return out;

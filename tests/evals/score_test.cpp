@@ -125,5 +125,19 @@ TEST(ScoreTest, ResamplingCurveEqualsTheAverageOverAllOrders) {
   }
 }
 
+TEST(ScoreTest, ResamplingCurveEndsWhereTheFirstTaskRunsOutOfSamples) {
+  const AttemptScore wrong{.tokens = 10};
+  AttemptScore right{.tokens = 30, .visible_passed_tests = 1, .visible_passed = true, .passed = true};
+  // 20 tokens of the first task, 90 of the second.
+  const std::vector<TaskScore> tasks{task_of({wrong, wrong}), task_of({right, right, right})};
+  const auto curve = resampling_curve(tasks, 2);
+  ASSERT_EQ(curve.size(), 2U);
+  EXPECT_EQ(curve.back().tokens, 20);
+  EXPECT_NEAR(curve[0].pass_rate, 1.0 / 6, 1e-12);  // 10 tokens pay for a third of the second task's draft
+  EXPECT_NEAR(curve[1].pass_rate, 1.0 / 3, 1e-12);
+  EXPECT_TRUE(resampling_curve(std::vector<TaskScore>{task_of({right}), TaskScore{}}, 2).empty()) << "nothing is known of a task without samples";
+  EXPECT_TRUE(resampling_curve(std::vector<TaskScore>{}, 2).empty());
+}
+
 }  // namespace
 }  // namespace fixpoint::evals
