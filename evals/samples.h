@@ -20,7 +20,8 @@ struct Sample {
 
 /// Reads samples in the benchmarks' own formats, JSON lines or one array, either gzipped: `task_id` (or MultiPL-E's
 /// `name`, LiveCodeBench's `question_id`) with `completion` (after the prompt), `solution` (a whole program), `completions` or
-/// `code_list` (lists of them), or `gpt_solution` (a chat answer with a fence). Ids are matched without regard to case; a bare number matches too. Unknown tasks and
+/// `code_list` (lists of them), or `gpt_solution` (a chat answer with a fence); or APPS's all_codes.json, one object with a whole
+/// program, or a list of them, for each problem's number. Ids are matched without regard to case; a bare number matches too. Unknown tasks and
 /// rows without a program are errors.
 [[nodiscard]] tl::expected<std::vector<Sample>, DataError> load_samples(const std::filesystem::path& file, const Benchmark& benchmark);
 [[nodiscard]] tl::expected<std::vector<Sample>, DataError> parse_samples(std::string_view bytes, const std::filesystem::path& file,

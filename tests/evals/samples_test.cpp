@@ -44,6 +44,21 @@ TEST(SamplesTest, LiveCodeBenchCodeListsAreWholePrograms) {
   EXPECT_EQ((*samples)[2].text, "c");
 }
 
+TEST(SamplesTest, AppsCodesByNumberAreWholePrograms) {
+  const Benchmark benchmark = benchmark_of({"APPS/0", "APPS/11"});
+  const auto samples = parse_samples("{\"11\": [\"a\", \"b\"], \"0\": \"c\"}", "s", benchmark);
+  ASSERT_TRUE(samples) << samples.error().text();
+  ASSERT_EQ(samples->size(), 3u);
+  EXPECT_EQ((*samples)[1].task, 1u);
+  EXPECT_EQ((*samples)[1].number, 1);
+  EXPECT_EQ((*samples)[1].form, Sample::Form::solution);
+  EXPECT_EQ((*samples)[2].task, 0u);
+  EXPECT_EQ((*samples)[2].text, "c");
+  EXPECT_EQ(parse_samples("{\"7\": \"a\"}", "s", benchmark).error().text(), "s:1: field '7': is no task of mbpp+");
+  EXPECT_EQ(parse_samples("{\"0\": []}", "s", benchmark).error().text(), "s:1: field '0': is empty");
+  EXPECT_EQ(parse_samples("{\"0\": 7}", "s", benchmark).error().text(), "s:1: field '0': is a number, not a string");
+}
+
 TEST(SamplesTest, UnknownTasksAndRowsWithoutAProgramAreErrors) {
   const Benchmark benchmark = benchmark_of({"Mbpp/2"});
   EXPECT_EQ(parse_samples("{\"task_id\":\"Mbpp/9\",\"completion\":\"\"}", "s", benchmark).error().text(),
