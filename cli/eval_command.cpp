@@ -15,6 +15,7 @@
 #include "evals/compare.h"
 #include "evals/html_report.h"
 #include "evals/junit_report.h"
+#include "evals/merge.h"
 #include "evals/result_log.h"
 #include "evals/runner.h"
 #include "evals/self_check.h"
@@ -42,6 +43,18 @@ struct EvalOptions {
   bool quiet = false;
   double cpu_seconds = 0;
   std::string beside;
+};
+
+struct ReportOptions {
+  std::string beside;
+  bool print_json = false;
+  bool quiet = false;
+};
+
+struct MergeOptions {
+  std::vector<std::string> runs;
+  std::string out;
+  ReportOptions report;
 };
 
 struct CompareOptions {
@@ -157,18 +170,27 @@ tl::expected<ModelPrograms, std::string> start_source(const EvalOptions& options
   return ModelPrograms{nullptr, nullptr, *std::move(source)};
 }
 
-tl::expected<void, std::string> write_reports(const std::filesystem::path& folder, const EvalOptions& options, const RunInfo& info, const evals::Summary& summary,
-                                              const std::vector<evals::Record>& records) {
+tl::expected<void, std::string> write_reports(const std::filesystem::path& folder, const std::string& other_run, const RunInfo& info,
+                                              const evals::Summary& summary, const std::vector<evals::Record>& records) {
   std::optional<evals::Beside> beside;
-  if (!options.beside.empty()) {
-    const auto other = evals::read_results(options.beside);
+  if (!other_run.empty()) {
+    const auto other = evals::read_results(other_run);
     if (!other) return tl::unexpected(other.error());
-    beside = evals::Beside{options.beside, evals::summarise(evals::in_order(*other), other->info)};
+    beside = evals::Beside{other_run, evals::summarise(evals::in_order(*other), other->info)};
   }
   if (auto written = evals::write_in_order(folder / "results.jsonl", info, records); !written) return written;
   if (auto written = evals::write_whole(folder / "summary.json", evals::to_json(summary, info) + "\n"); !written) return written;
   if (auto written = evals::write_whole(folder / "junit.xml", evals::junit_report(info, summary, records)); !written) return written;
   return evals::write_whole(folder / "report.html", evals::html_report(info, summary, records, beside));
+}
+
+/// Writes the reports of a finished run and prints what was asked for; the exit code.
+int report(const std::filesystem::path& folder, const ReportOptions& options, const RunInfo& info, const evals::Summary& summary,
+           const std::vector<evals::Record>& records) {
+  if (auto reports = write_reports(folder, options.beside, info, summary, records); !reports) return fail(reports.error());
+  if (!options.quiet) std::printf("%s  reports       %s/{results.jsonl,report.html,junit.xml,summary.json}\n", evals::to_text(summary, info).c_str(), folder.string().c_str());
+  if (options.print_json) std::printf("%s\n", evals::to_json(summary, info).c_str());
+  return summary.outcomes.contains("not_judged") ? fail("some programs could not be judged: the numbers are incomplete") : kSuccess;
 }
 
 /// Before the first session, so that a place that can't be written is known then. A trace that is there stays until there is
@@ -252,11 +274,27 @@ int evaluate(const EvalOptions& options) {
 
   evals::Summary summary = evals::summarise(result.records, info);
   summary.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - started).count();
-  if (auto reports = write_reports(folder, options, info, summary, result.records); !reports) return fail(reports.error());
-  if (!options.quiet) std::printf("%s  reports       %s/{results.jsonl,report.html,junit.xml,summary.json}\n", evals::to_text(summary, info).c_str(), folder.string().c_str());
-  if (options.print_json) std::printf("%s\n", evals::to_json(summary, info).c_str());
-  if (!trace) return fail(trace.error());
-  return summary.outcomes.contains("not_judged") ? fail("some programs could not be judged: the numbers are incomplete") : kSuccess;
+  const int reported = report(folder, {options.beside, options.print_json, options.quiet}, info, summary, result.records);
+  return trace ? reported : fail(trace.error());
+}
+
+int merge_runs(const MergeOptions& options) {
+  std::vector<evals::Part> parts;
+  for (const std::string& run : options.runs) {
+    auto part = evals::read_part(run);
+    if (!part) return fail(part.error());
+    parts.push_back(*std::move(part));
+  }
+  const auto merged = evals::merge(std::move(parts));
+  if (!merged) return fail(merged.error());
+  const std::filesystem::path folder = options.out;
+  std::error_code code;
+  if (std::filesystem::exists(folder / "results.jsonl", code)) return fail((folder / "results.jsonl").string() + " is already there: another --out starts anew");
+  std::filesystem::create_directories(folder, code);
+  if (code) return fail(folder.string() + ": " + code.message());
+  evals::Summary summary = evals::summarise(merged->records, merged->info);
+  summary.seconds = merged->seconds;
+  return report(folder, options.report, merged->info, summary, merged->records);
 }
 
 int compare_runs(const CompareOptions& options) {
@@ -285,6 +323,18 @@ void add_compare(CLI::App& eval, Run& run) {
   command->callback([options, &run] { run = [options] { return compare_runs(*options); }; });
 }
 
+void add_merge(CLI::App& eval, Run& run) {
+  auto* command = eval.add_subcommand("merge", "One report from the shards of a run");
+  auto options = std::make_shared<MergeOptions>();
+  command->add_option("RUN", options->runs, "Folder or results.jsonl of each shard")->required();
+  command->add_option("--out", options->out, "Folder for the results")->required();
+  command->add_option("--beside", options->report.beside, "Results of another run, drawn beside this one in the report");
+  command->add_flag("--json", options->report.print_json, "Print one JSON object as the last line");
+  command->add_flag("--quiet", options->report.quiet, "No summary");
+  command->footer("Exit codes: 0 done, 1 failed, 2 wrong usage.");
+  command->callback([options, &run] { run = [options] { return merge_runs(*options); }; });
+}
+
 }  // namespace
 
 void add_eval_command(CLI::App& app, Run& run) {
@@ -307,6 +357,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   command->add_flag("--json", options->print_json, "Print one JSON object as the last line");
   command->add_flag("--quiet", options->quiet, "No progress and no summary");
   add_compare(*command, run);
+  add_merge(*command, run);
   command->callback([command, options, &run] {
     if (!command->get_subcommands().empty()) return;
     if (options->benchmark.empty()) throw CLI::RequiredError("benchmark");

@@ -83,9 +83,27 @@ void visit_texts(Info& info, const Visit& visit) {
 
 }  // namespace
 
+std::string RunInfo::difference(const RunInfo& other) const {
+  const auto differ = [](const std::string& name, const std::string& mine, const std::string& others) {
+    return mine == others ? std::string() : name + ": '" + mine + "' and '" + others + "'";
+  };
+  std::vector<std::string> found{differ("benchmark", benchmark, other.benchmark), differ("data_sha256", data_sha256, other.data_sha256),
+                                 differ("prompt_id", prompt_id, other.prompt_id), differ("source", source, other.source),
+                                 differ("source_sha256", source_sha256, other.source_sha256),
+                                 differ("seed", std::to_string(seed), std::to_string(other.seed))};
+  auto all = budget;
+  all.insert(other.budget.begin(), other.budget.end());
+  const auto value_in = [](const std::map<std::string, std::string>& of, const std::string& name) {
+    const auto at = of.find(name);
+    return at == of.end() ? std::string() : at->second;
+  };
+  for (const auto& [name, value] : all) found.push_back(differ("budget, " + name, value_in(budget, name), value_in(other.budget, name)));
+  const auto first = std::find_if(found.begin(), found.end(), [](const std::string& text) { return !text.empty(); });
+  return first == found.end() ? std::string() : *first;
+}
+
 bool RunInfo::same_run(const RunInfo& other) const {
-  return benchmark == other.benchmark && data_sha256 == other.data_sha256 && programs == other.programs && prompt_id == other.prompt_id &&
-         source == other.source && source_sha256 == other.source_sha256 && selection == other.selection && seed == other.seed && budget == other.budget;
+  return difference(other).empty() && programs == other.programs && selection == other.selection;
 }
 
 std::string to_json_line(const Record& record) {

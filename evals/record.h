@@ -72,7 +72,10 @@ struct RunInfo {
   std::string sandbox;          // active protections
   std::string started;          // UTC
 
-  /// Whether records of the two may stand in one report: all but machine, commit, version, sandbox, file path and time.
+  /// The first field in which parts of one run can't differ and these do, with both values ("seed: 1 and 2"); empty where there
+  /// is none. Parts may differ in selection and programs, and in machine, commit, version, sandbox, paths and time.
+  [[nodiscard]] std::string difference(const RunInfo& other) const;
+  /// Whether the two are one run that goes on: no difference, and the same selection and programs.
   [[nodiscard]] bool same_run(const RunInfo& other) const;
 };
 

@@ -94,7 +94,10 @@ tl::expected<ResultLog, std::string> ResultLog::append_to(const std::filesystem:
   if (!bytes) return tl::unexpected(bytes.error().text());
   auto parsed = parse_results(*bytes, file.string());
   if (!parsed) return tl::unexpected(parsed.error());
-  if (!parsed->run.info.same_run(info)) return tl::unexpected(file.string() + ": is of another run (data, source, selection, seed or budget differ)");
+  if (!parsed->run.info.same_run(info)) {
+    const std::string difference = parsed->run.info.difference(info);
+    return tl::unexpected(file.string() + ": is of another run (" + (difference.empty() ? "other tasks are selected" : difference) + ")");
+  }
   const int fd = ::open(file.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
   if (fd < 0) return tl::unexpected(system_error(file));
   ResultLog log(fd);

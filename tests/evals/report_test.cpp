@@ -11,6 +11,7 @@
 #include "evals/compare.h"
 #include "evals/html_report.h"
 #include "evals/junit_report.h"
+#include "evals/merge.h"
 #include "evals/result_log.h"
 #include "evals/source.h"
 
@@ -382,6 +383,71 @@ TEST(CompareTest, TasksAreMatchedAndDifferencesWarned) {
   EXPECT_THAT(compare(first, second)->warnings, testing::ElementsAre(testing::HasSubstr("10 and 9 programs")));
   second.records.clear();
   EXPECT_FALSE(compare(first, second));
+}
+
+/// Every third of the records, from the `shard`-th on.
+Part part_of(std::size_t shard) {
+  Part part;
+  part.name = "run" + std::to_string(shard);
+  part.seconds = 2;
+  part.run.info = some_info();
+  part.run.info.selection = "--filter T --shard " + std::to_string(shard) + "/3";
+  part.run.info.machine = shard == 2 ? "another" : "one";
+  part.run.info.started = "2026-01-0" + std::to_string(9 - shard);
+  for (const Record& record : some_records()) {
+    if (record.index % 3 == shard - 1) part.run.records.emplace(record.key, record);
+  }
+  part.run.info.programs = part.run.records.size();
+  return part;
+}
+
+TEST(MergeTest, AllShardsAreTheUndividedRun) {
+  const auto merged = merge({part_of(2), part_of(3), part_of(1)});
+  ASSERT_TRUE(merged) << merged.error();
+  RunInfo undivided = some_info();
+  undivided.selection = "--filter T";
+  EXPECT_TRUE(merged->info.same_run(undivided)) << merged->info.selection;
+  EXPECT_EQ(merged->info.machine, "one + another");
+  EXPECT_EQ(merged->info.started, "2026-01-06");
+  EXPECT_EQ(merged->seconds, 6);
+  const std::vector<Record> records = some_records();
+  ASSERT_EQ(merged->records.size(), records.size());
+  for (std::size_t i = 0; i < records.size(); ++i) EXPECT_EQ(to_json_line(merged->records[i]), to_json_line(records[i]));
+  EXPECT_EQ(summarise(merged->records, merged->info).verdict_digest, verdict_digest(records));
+}
+
+TEST(MergeTest, SomeShardsSayWhichTheyAre) {
+  EXPECT_EQ(merge({part_of(3), part_of(1)})->info.selection, "--filter T --shard 1/3 + --filter T --shard 3/3");
+  Part limited = part_of(1);
+  limited.run.info.selection = "--shard 1/1 --limit 4";
+  EXPECT_EQ(merge({limited})->info.selection, "--shard 1/1 --limit 4");
+}
+
+TEST(MergeTest, WhatIsNotOneRunIsRefusedByItsField) {
+  const auto refusal = [](Part other) {
+    const auto merged = merge({part_of(1), std::move(other)});
+    return merged ? std::string() : merged.error();
+  };
+  EXPECT_EQ(refusal(part_of(2)), "");
+  EXPECT_THAT(refusal(part_of(1)), testing::StartsWith("run1 and run1 overlap: both have task T/"));
+  Part other = part_of(2);
+  other.run.info.seed = 7;
+  EXPECT_EQ(refusal(other), "run1 and run2 are not of one run: seed: '0' and '7'");
+  other = part_of(2);
+  other.run.info.budget["rounds"] = "4";
+  EXPECT_EQ(refusal(other), "run1 and run2 are not of one run: budget, rounds: '3' and '4'");
+  other = part_of(2);
+  other.run.info.prompt_id = "p";
+  EXPECT_EQ(refusal(other), "run1 and run2 are not of one run: prompt_id: '' and 'p'");
+  other = part_of(2);
+  other.run.records.erase(other.run.records.begin());
+  EXPECT_EQ(refusal(other), "run2 is not finished: it holds 2 of 3 programs (--resume goes on)");
+  other = part_of(2);
+  other.run.records.begin()->second.repeat_due = true;
+  EXPECT_EQ(refusal(other), "run2 is not finished: 1 timeouts are still to be repeated (--resume goes on)");
+  other = part_of(2);
+  other.run.info.budget["tokens in all"] = "100";
+  EXPECT_THAT(merge({other}).error(), testing::HasSubstr("each part had the budget 'tokens in all' for itself"));
 }
 
 TEST(SelectionTest, ShardsPartitionTheTasks) {

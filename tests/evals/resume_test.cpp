@@ -44,16 +44,22 @@ class ResumeTest : public testing::Test {
   }
   ~ResumeTest() override { fs::remove_all(folder_); }
 
-  pid_t start(const std::string& out, bool resume) const {
+  pid_t start(const std::string& out, const std::vector<std::string>& more = {}) const {
     const std::string data = folder_ / "data.jsonl";
     const std::string samples = folder_ / "samples.jsonl";
     const std::string to = folder_ / out;
-    std::vector<const char*> arguments{FIXPOINT_BINARY, "eval", "humaneval", "--data", data.c_str(), "--samples", samples.c_str(), "--out", to.c_str(), "--workers", "2", "--quiet"};
-    if (resume) arguments.push_back("--resume");
-    arguments.push_back(nullptr);
+    std::vector<std::string> arguments{"eval", "humaneval", "--data", data, "--samples", samples, "--out", to, "--workers", "2", "--quiet"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return spawn(arguments);
+  }
+
+  static pid_t spawn(const std::vector<std::string>& arguments) {
+    std::vector<const char*> all{FIXPOINT_BINARY};
+    for (const std::string& argument : arguments) all.push_back(argument.c_str());
+    all.push_back(nullptr);
     const pid_t pid = fork();
     if (pid == 0) {
-      execv(FIXPOINT_BINARY, const_cast<char* const*>(arguments.data()));
+      execv(FIXPOINT_BINARY, const_cast<char* const*>(all.data()));
       _exit(127);
     }
     return pid;
@@ -146,15 +152,15 @@ class ResumeTest : public testing::Test {
 };
 
 TEST_F(ResumeTest, TwoKillsChangeNothingInTheReport) {
-  ASSERT_EQ(wait_for(start("whole", false)), 0);
+  ASSERT_EQ(wait_for(start("whole")), 0);
   fs::create_directories(folder_ / "killed");
   for (const int life : {1, 2}) {
-    const int status = kill_at(start("killed", life > 1), "killed", 10 * life);
+    const int status = kill_at(life == 1 ? start("killed") : start("killed", {"--resume"}), "killed", 10 * life);
     ASSERT_TRUE(WIFSIGNALED(status)) << "it was over before it could be killed";
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
     ASSERT_LT(lines("killed"), kTasks + 1);
   }
-  ASSERT_EQ(wait_for(start("killed", true)), 0);
+  ASSERT_EQ(wait_for(start("killed", {"--resume"})), 0);
   EXPECT_EQ(records("killed"), records("whole"));
   EXPECT_EQ(summary("killed"), summary("whole"));
   EXPECT_EQ(summary("whole").at("tasks"), kTasks);
@@ -166,8 +172,24 @@ TEST_F(ResumeTest, TwoKillsChangeNothingInTheReport) {
 TEST_F(ResumeTest, ARunIsNotOverwrittenWithoutBeingAsked) {
   fs::create_directories(folder_ / "there");
   std::ofstream(folder_ / "there" / "results.jsonl") << "something\n";
-  EXPECT_NE(wait_for(start("there", false)), 0);
+  EXPECT_NE(wait_for(start("there")), 0);
   EXPECT_EQ(content_of(folder_ / "there" / "results.jsonl"), "something\n");
+}
+
+TEST_F(ResumeTest, MergedShardsAreTheWholeRun) {
+  ASSERT_EQ(wait_for(start("whole")), 0);
+  ASSERT_EQ(wait_for(start("first", {"--shard", "1/2"})), 0);
+  ASSERT_EQ(wait_for(start("second", {"--shard", "2/2"})), 0);
+  const auto merge = [this](const std::string& a, const std::string& b, const std::string& out) {
+    return wait_for(spawn({"eval", "merge", folder_ / a, folder_ / b, "--out", folder_ / out, "--quiet"}));
+  };
+  ASSERT_EQ(merge("second", "first", "merged"), 0);
+  EXPECT_EQ(records("merged"), records("whole"));
+  EXPECT_EQ(summary("merged"), summary("whole"));
+  expect_page_tells_the_results("merged");
+  EXPECT_NE(merge("second", "first", "first"), 0) << "results are not overwritten";
+  EXPECT_NE(merge("whole", "first", "both"), 0) << "a task would count twice";
+  EXPECT_FALSE(fs::exists(folder_ / "both"));
 }
 
 }  // namespace
