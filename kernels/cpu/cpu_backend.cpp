@@ -20,6 +20,7 @@ using cpu::KvLayout;
 
 // Work that is over sooner than a second thread could join.
 constexpr std::int64_t kElementsWorthSharing = 16384;
+constexpr std::size_t kLargeKv = std::size_t{32} << 20U;
 
 class CpuBackend final : public Backend {
  public:
@@ -65,8 +66,10 @@ class CpuBackend final : public Backend {
     if (is_quantised(shape.type) && shape.head_dim > cpu::kLongestQuantisedHead) {
       throw std::invalid_argument("allocate_kv: head_dim is above " + std::to_string(cpu::kLongestQuantisedHead));
     }
-    // Zeroed: padding must not hold a NaN.
-    return {shape, cpu::allocate_huge(kv_bytes(shape))};
+    // Zeroed: padding must not hold a NaN. In a small budget a large page of each layer would be full of nothing after the
+    // first token: 48 MB of 24 layers.
+    const std::size_t bytes = kv_bytes(shape);
+    return {shape, bytes < kLargeKv ? cpu::allocate_small(bytes) : cpu::allocate_huge(bytes)};
   }
   std::size_t kv_bytes(const KvShape& shape) const override {
     return static_cast<std::size_t>(shape.num_blocks * KvLayout(shape).block_bytes());
