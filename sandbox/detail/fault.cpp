@@ -20,6 +20,7 @@ void wait_for_word() {
   ::sigprocmask(SIG_BLOCK, &word, nullptr);
   ::prctl(PR_SET_NAME, "fixpoint-fault");
   ::sigtimedwait(&word, nullptr, &kLongest);
+  ::prctl(PR_SET_NAME, "fixpoint-going");
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdio>
@@ -152,9 +153,14 @@ Verdict run_and_kill(Sandbox& sandbox, Start start, bool broker) {
   EXPECT_FALSE(waiting.empty()) << "nothing took the step";
   if (!waiting.empty()) ::kill(broker ? sandbox.broker_pid() : parent_of(waiting[0]), SIGKILL);
   let_go_on(waiting);
-  // A run of which nobody had spoken yet is started a second time.
+  // A run of which nobody had spoken yet is started a second time. Nobody is told twice: a word too many would end its program.
+  std::vector<int> told = waiting;
   while (!done) {
-    let_go_on(in_step(::getpid()));
+    std::vector<int> now = in_step(::getpid());
+    for (const int pid : now) {
+      if (std::find(told.begin(), told.end(), pid) == told.end()) let_go_on({pid});
+    }
+    told = std::move(now);
     ::usleep(1000);
   }
   return verdict;
@@ -169,7 +175,8 @@ TEST_P(FaultTest, BrokerKilledWhileItsChildIsInAStepNeverPassesThatRun) {
     ASSERT_TRUE(sandbox.has_value()) << sandbox.error().message();
     const Verdict verdict = run_and_kill(*sandbox, start, true);
     const bool second = verdict.ok() && verdict.standard_output.bytes == "ran\n";
-    EXPECT_TRUE(second || std::holds_alternative<InternalError>(verdict.outcome)) << name(step) << ": " << text_of(verdict);
+    const bool not_run = std::holds_alternative<InternalError>(verdict.outcome) || std::holds_alternative<SetupError>(verdict.outcome);
+    EXPECT_TRUE(second || not_run) << name(step) << ": " << text_of(verdict);
   }
   EXPECT_TRUE(shared_sandbox().run(program(Start::cold)).ok());
 }
