@@ -208,18 +208,17 @@ TEST(AttackSuiteTest, TwentyAtOnceDoNotChangeAGoodNeighboursResult) {
                           "open('/tmp/mine', 'w').write('x' * 100000)\nprint(h.hexdigest(), os.path.getsize('/tmp/mine'), sorted(os.listdir('/tmp')))\n"};
   const Verdict alone = sandbox->run(neighbour);
   ASSERT_TRUE(alone.ok()) << describe(alone.outcome) << alone.standard_error.bytes;
-  std::atomic<bool> over = false;
   std::size_t runs = 0;
-  std::jthread beside([&] {
+  std::jthread beside([&](const std::stop_token& over) {
     do {
       const Verdict verdict = sandbox->run(neighbour);
       EXPECT_TRUE(verdict.ok()) << "the neighbour " << describe(verdict.outcome) << verdict.standard_error.bytes;
       EXPECT_EQ(verdict.standard_output.bytes, alone.standard_output.bytes);
       ++runs;
-    } while (!over);
+    } while (!over.stop_requested());
   });
   const SuiteResult result = Suite(*sandbox, "twenty").run(attacks, attacks.size());
-  over = true;
+  beside.request_stop();
   beside.join();
   std::cout << "the neighbour ran " << runs << " times\n";
   judge(result, "twenty");
