@@ -185,9 +185,7 @@ std::string facts(const RunInfo& info, const Summary& summary) {
   row(info.source == "model" ? "Model SHA-256" : "Source SHA-256", info.source_sha256);
   row("Selection", info.selection);
   row("Seed", std::to_string(info.seed));
-  std::string budget;
-  for (const auto& [name, value] : info.budget) budget += (budget.empty() ? "" : ", ") + name + " " + value;
-  row("Budget", budget);
+  row("Budget", budget_text(info));
   std::string levels;
   for (const auto& [name, count] : summary.levels) levels += (levels.empty() ? "" : ", ") + name + " " + std::to_string(count);
   row("Who decided", levels);

@@ -23,8 +23,8 @@ struct ModelSourceOptions {
   std::function<void(const std::string& session, const agent::Stamped& event)> on_event;
 };
 
-/// Programs from a model, through the same loop as the service. The services (model and checker at least) must outlive the source; the loop's journal
-/// may be null.
+/// Programs from a model, through the same loop as the service. The services (model and checker at least) must outlive the
+/// source; the loop's journal may be null.
 [[nodiscard]] std::unique_ptr<Source> make_model_source(const Benchmark& benchmark, const std::vector<std::size_t>& tasks, agent::Services services,
                                                         ModelSourceOptions options);
 

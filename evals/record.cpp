@@ -162,15 +162,19 @@ std::string to_json_line(const RunInfo& info) {
   return line_of({{"run", run}});
 }
 
+std::string budget_text(const RunInfo& info) {
+  std::string out;
+  for (const auto& [name, value] : info.budget) out += (out.empty() ? "" : ", ") + name + " " + value;
+  return out;
+}
+
 std::vector<std::pair<std::string, std::string>> described(const RunInfo& info) {
   std::vector<std::pair<std::string, std::string>> out;
   visit_texts(info, [&](const char* name, const std::string& value) { out.emplace_back(name, value); });
   out.emplace_back("data_tasks", std::to_string(info.data_tasks));
   out.emplace_back("programs", std::to_string(info.programs));
   out.emplace_back("seed", std::to_string(info.seed));
-  std::string budget;
-  for (const auto& [name, value] : info.budget) budget += (budget.empty() ? "" : ", ") + name + " " + value;
-  out.emplace_back("budget", budget);
+  out.emplace_back("budget", budget_text(info));
   return out;
 }
 

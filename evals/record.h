@@ -82,6 +82,8 @@ struct RunInfo {
 [[nodiscard]] std::string to_json_line(const Record& record);
 [[nodiscard]] tl::expected<Record, std::string> parse_record(std::string_view line);
 [[nodiscard]] std::string to_json_line(const RunInfo& info);
+/// The budget in words: "rounds 3, seconds 600".
+[[nodiscard]] std::string budget_text(const RunInfo& info);
 /// All that is known of a run, as texts with their names in the results file: for reports that are no JSON.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> described(const RunInfo& info);
 [[nodiscard]] tl::expected<RunInfo, std::string> parse_run_info(std::string_view line);
