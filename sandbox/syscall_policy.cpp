@@ -91,7 +91,8 @@ void allow_values(SyscallPolicy& policy, std::string_view call, std::uint8_t ind
 
 void add_process_rules(SyscallPolicy& policy) {
   constexpr std::uint32_t kForbidden = CLONE_NEWNS | CLONE_NEWCGROUP | CLONE_NEWUTS | CLONE_NEWIPC | CLONE_NEWUSER |
-                                       CLONE_NEWPID | CLONE_NEWNET | CLONE_UNTRACED | CLONE_PTRACE;
+                                       CLONE_NEWPID | CLONE_NEWNET | CLONE_UNTRACED | CLONE_PTRACE |
+                                       CLONE_PARENT;  // its child would be the broker's, where the program comes from a zygote
   policy.rules.push_back({"clone", Action::allow, {{0, kForbidden, 0}}});
   policy.rules.push_back({"clone", Action::deny});
   // clone3's flags stand behind a pointer, where no filter can see them. C libraries then use clone.

@@ -36,6 +36,15 @@ constexpr std::size_t kIdleLeaves = 8;
 constexpr std::size_t kOldMounts = 8;
 constexpr int kLargeBytes = 128 << 10;
 
+/// What the next run's init stands ready for: the same as the last one's.
+struct Expected {
+  std::uint32_t template_id = 0;
+  bool proc = false;
+  std::optional<std::uint32_t> policy;  ///< none: a zygote's program
+
+  bool operator==(const Expected&) const = default;
+};
+
 /// A root file system that runs share.
 struct Root {
   TemplateFrame frame;  ///< without its files
@@ -46,18 +55,19 @@ struct Root {
 /// A run's init that waits for its job, or has it.
 struct LiveCell {
   pid_t pid = 0;
-  std::uint32_t template_id = 0;
-  bool proc = false;
+  Expected stands_for;
   unsigned slot = 0;
   UniqueFd pidfd;
   UniqueFd socket;
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
   CgroupLeaf leaf;
-  pid_t zygote = 0;  ///< whose fork the program is
+  UniqueFd mounts;    ///< its own
+  pid_t zygote = 0;   ///< whose fork the program is
   bool ending = false;
+  bool answered = false;  ///< its monitor has all that it waits for
 
-  [[nodiscard]] bool at_work() const { return report.valid() && !ending; }
+  [[nodiscard]] bool at_work() const { return report.valid() && !ending && !answered; }
 };
 
 class Broker {
@@ -76,8 +86,8 @@ class Broker {
   static Failure make(Root& root, bool user_namespace);
   void handle(PolicyFrame frame);
   void launch(LaunchFrame frame, Message& message);
-  tl::expected<pid_t, Failure> take_cell(std::uint32_t template_id, bool proc);
-  tl::expected<pid_t, Failure> make_cell(std::uint32_t template_id, bool proc);
+  tl::expected<pid_t, Failure> take_cell(const Expected& wanted);
+  tl::expected<pid_t, Failure> make_cell(const Expected& wanted);
   Failure hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message);
   Failure fork_program(LiveCell& cell, const LaunchFrame& frame, Message& message, int link);
   pid_t take_zygote(const LaunchFrame& frame);
@@ -86,8 +96,7 @@ class Broker {
   std::optional<CgroupLeaf> take_leaf();
   bool refill();
   void reap();
-  void account(LiveCell& cell);
-  void keep_mounts(LiveCell& cell);
+  static void hear(LiveCell& cell);
   void shut_down();
   static void send_report(int socket, const Report& report, std::span<const int> descriptors = {});
   static void send_failure(int socket, Failure failure);
@@ -108,7 +117,8 @@ class Broker {
   Zygotes zygotes_;
   std::vector<unsigned> free_slots_;
   unsigned next_slot_ = 0;
-  std::optional<std::pair<std::uint32_t, bool>> last_template_;
+  std::optional<Expected> last_;
+  std::uint64_t counted_ = 0;  ///< which counters the host has (Report::Valid)
   bool open_ = true;
 };
 
@@ -133,6 +143,12 @@ void Broker::handle(HelloFrame frame) {
   host_ = Host::prepare(frame.without, user_namespace_, user_namespace_error_);
   ::prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
   cgroups_ = CgroupTree(host_.cgroup_wish);
+  const auto count = [this](const CgroupController& controller, Report::Valid bit) {
+    if (controller.usable()) counted_ |= bit;
+  };
+  count(cgroups_.cpu(), Report::cpu);
+  count(cgroups_.memory(), Report::memory);
+  count(cgroups_.processes(), Report::processes);
   const ProbesFrame probes = host_.probes(cgroups_, networks_);
   if (!send_frame(control_.get(), encode(probes), {})) open_ = false;
 }
@@ -173,15 +189,14 @@ std::optional<CgroupLeaf> Broker::take_leaf() {
   return leaf;
 }
 
-tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool proc) {
-  Root& root = roots_[template_id];
+tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
+  Root& root = roots_[wanted.template_id];
   if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
   if (!root.mounts.valid()) {
     if (const Failure failure = make(root, host_.user_namespace)) return tl::unexpected(failure);
   }
   LiveCell cell;
-  cell.template_id = template_id;
-  cell.proc = proc;
+  cell.stands_for = wanted;
   if (host_.network_namespace) {
     if (!fault_at(Step::prepare_network)) cell.network = networks_.take();
     if (!cell.network.valid()) return tl::unexpected(Failure{Step::prepare_network, errno});
@@ -200,7 +215,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   plan.mount_namespace = root.mounts.get();
   plan.network_namespace = cell.network.get();
   plan.cgroup_namespace = host_.cgroup_namespace;
-  plan.mount_proc = proc;
+  plan.mount_proc = wanted.proc;
   plan.join = join;
   plan.writable = kUsualWritable;
   plan.program = {host_.change_uid, host_.first_uid + 2 * cell.slot, host_.capabilities_bounded && !host_.user_namespace};
@@ -209,6 +224,9 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   plan.landlock_version = host_.landlock_version;
   plan.notify = host_.notify;
   plan.filters = &filters_;
+  plan.policy = wanted.policy;
+  plan.counters = &cell.leaf.counters();
+  plan.counted = counted_;
   const Clone options{host_.clone_flags, cell.leaf.unified_directory()};
   const pid_t pid = clone_process(options, cell.pidfd);
   if (pid == 0) {
@@ -224,11 +242,14 @@ tl::expected<pid_t, Failure> Broker::make_cell(std::uint32_t template_id, bool p
   return pid;
 }
 
-tl::expected<pid_t, Failure> Broker::take_cell(std::uint32_t template_id, bool proc) {
-  for (auto& [pid, cell] : cells_) {
-    if (!cell.report.valid() && cell.template_id == template_id && cell.proc == proc) return pid;
+tl::expected<pid_t, Failure> Broker::take_cell(const Expected& wanted) {
+  pid_t close = 0;
+  for (const auto& [pid, cell] : cells_) {
+    if (cell.report.valid()) continue;
+    if (cell.stands_for == wanted) return pid;
+    if (cell.stands_for.template_id == wanted.template_id && cell.stands_for.proc == wanted.proc) close = pid;
   }
-  return make_cell(template_id, proc);
+  return close != 0 ? tl::expected<pid_t, Failure>(close) : make_cell(wanted);
 }
 
 Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message) {
@@ -239,15 +260,16 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
   Report started;
   started.kind = Report::Kind::started;
-  started.values[2] = cell.leaf.cpu_microseconds();
+  const CounterFiles& counters = cell.leaf.counters();
+  started.values[2] = counters.read().cpu_microseconds;
   std::vector<int> handles{cell.pidfd.get()};
-  if (cell.leaf.cpu_counter() >= 0) {
+  if (counters.cpu.valid()) {
     started.values[0] = 1;
-    handles.push_back(cell.leaf.cpu_counter());
+    handles.push_back(counters.cpu.get());
   }
-  if (cell.leaf.process_events() >= 0) {
+  if (counters.forks.valid()) {
     started.values[1] = 1;
-    handles.push_back(cell.leaf.process_events());
+    handles.push_back(counters.forks.get());
   }
   send_report(cell.report.get(), started, handles);
   std::vector<int> descriptors;
@@ -311,6 +333,8 @@ void Broker::pass_on(const std::optional<Zygotes::ProgramEnd>& end) {
 void Broker::take_end(LiveCell& cell) {
   const std::optional<Message> message = receive_message(cell.report.get(), false);
   if (!message && errno == EAGAIN) return;
+  hear(cell);
+  if (cell.answered) return;
   cell.ending = true;
   cell.leaf.kill_first();
   ::kill(cell.pid, SIGKILL);
@@ -321,8 +345,9 @@ void Broker::launch(LaunchFrame frame, Message& message) {
   const int report = message.descriptors[3].get();
   const bool known = roots_.contains(frame.template_id) && frame.policy_id < filters_.size();
   if (!known || message.descriptors.size() != frame.descriptors()) return send_failure(report, {Step::parse_request, EINVAL});
-  const bool proc = frame.has(LaunchFrame::mount_proc);
-  const tl::expected<pid_t, Failure> pid = take_cell(frame.template_id, proc);
+  Expected wanted{frame.template_id, frame.has(LaunchFrame::mount_proc), std::nullopt};
+  if (!frame.has(LaunchFrame::fork_zygote)) wanted.policy = frame.policy_id;
+  const tl::expected<pid_t, Failure> pid = take_cell(wanted);
   if (!pid) return send_failure(report, pid.error());
   LiveCell& cell = cells_.at(*pid);
   if (frame.has(LaunchFrame::fork_zygote)) {
@@ -333,7 +358,7 @@ void Broker::launch(LaunchFrame frame, Message& message) {
       message.bytes = encode(frame);
     }
   }
-  last_template_ = {frame.template_id, proc};
+  last_ = wanted;
   if (const Failure failure = hand_over(cell, frame, message)) {
     send_failure(report, failure);
     cell.socket.reset();  // the init sees end of file and leaves
@@ -366,40 +391,25 @@ bool Broker::refill() {
   }
   if (ready_cells_ == 0) return false;
   if (host_.network_namespace && networks_.refill(kIdleNetworks)) return true;
-  if (!last_template_) return false;
+  if (!last_) return false;
   std::size_t ready = 0;
   bool running = false;
   for (const auto& [pid, cell] : cells_) {
     if (cell.report.valid()) running = true;
-    else if (cell.template_id == last_template_->first && cell.proc == last_template_->second) ++ready;
+    else if (cell.stands_for.template_id == last_->template_id && cell.stands_for.proc == last_->proc) ++ready;
   }
   // A run that is under way would pay for it; the last ready one is replaced at once, though.
   if (running && ready > 0) return false;
-  return ready < ready_cells_ && make_cell(last_template_->first, last_template_->second).has_value();
+  return ready < ready_cells_ && make_cell(*last_).has_value();
 }
 
-void Broker::account(LiveCell& cell) {
-  const CgroupCounters counters = cell.leaf.read();
-  Report report;
-  report.kind = Report::Kind::accounted;
-  report.values[0] = counters.cpu_microseconds;
-  report.values[1] = counters.peak_memory_bytes;
-  report.values[2] = counters.oom_kills;
-  report.values[3] = counters.fork_failures;
-  const auto valid = [&report](bool usable, Report::Valid bit) {
-    if (usable) report.values[4] |= bit;
-  };
-  valid(cgroups_.cpu().usable(), Report::cpu);
-  valid(cgroups_.memory().usable(), Report::memory);
-  valid(cgroups_.processes().usable(), Report::processes);
-  send_report(cell.report.get(), report);
-}
-
-/// The init has sent them when they stood. They are taken down after the run's answer, not before it.
-void Broker::keep_mounts(LiveCell& cell) {
-  std::optional<Message> sent = receive_message(cell.socket.get(), false);
-  if (!sent || sent->descriptors.empty() || old_mounts_.size() >= kOldMounts) return;
-  old_mounts_.push_back(std::move(sent->descriptors[0]));
+/// What a cell's init has said: here are my mounts, when they stood, and that its monitor has its answer. The mounts are taken down
+/// after that.
+void Broker::hear(LiveCell& cell) {
+  while (std::optional<Message> word = receive_message(cell.socket.get(), false)) {
+    if (word->descriptors.empty()) cell.answered = true;
+    else cell.mounts = std::move(word->descriptors[0]);
+  }
 }
 
 void Broker::reap() {
@@ -422,13 +432,14 @@ void Broker::reap() {
       continue;
     }
     LiveCell& cell = found->second;
+    hear(cell);
     // The namespace is empty: its init is reaped only after everything else in it.
-    if (cell.report.valid()) account(cell);
+    if (cell.report.valid() && !cell.answered) send_report(cell.report.get(), accounted(cell.leaf.counters(), counted_));
     // One that was told to end may have ended by itself just before: its leaf has been killed all the same.
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
-    keep_mounts(cell);
+    if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));
     free_slots_.push_back(cell.slot);
     cells_.erase(found);
   }

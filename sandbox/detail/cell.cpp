@@ -16,14 +16,17 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <iterator>
 
 #include "sandbox/detail/box_files.h"
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/namespaces.h"
 #include "sandbox/detail/target.h"
+#include "sandbox/detail/waiting_program.h"
 
 namespace fixpoint::sandbox::detail {
 
@@ -50,31 +53,29 @@ class Cell {
   void close_inherited() const;
   bool receive();
   void place_files();
+  void prepare_program(std::uint32_t policy);
   void start_program();
   void adopt_program();
-  int run_child();
   void withdraw();
   [[noreturn]] void watch();
   void reap();
   void take_denied_call();
   void take_broker_message();
+  static bool alone();
   [[noreturn]] void finish(int status, const Ended& ended);
   [[noreturn]] void fail();
   void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor = -1);
-  static int child_entry(void* self) { return static_cast<Cell*>(self)->run_child(); }
 
   const CellPlan& plan_;
   Failure failure_;
   LaunchFrame launch_;
   std::vector<UniqueFd> fds_;  // stdin, stdout, stderr, report, …
-  std::vector<char*> arguments_;
-  std::vector<char*> environment_;
   TargetPlan target_;
-  TargetResult result_;
   UniqueFd signals_;
   UniqueFd listener_;
   UniqueFd box_;
-  pid_t program_ = -1;
+  int executable_ = -1;
+  WaitingProgram program_;
 };
 
 void Cell::report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor) {
@@ -123,9 +124,16 @@ void Cell::prepare() {
 
 /// The copy of the broker's process came with all of its descriptors.
 void Cell::close_inherited() const {
-  const auto keep = static_cast<unsigned>(plan_.socket);
-  ::close_range(0, keep - 1, 0);
-  ::close_range(keep + 1, ~0U, 0);
+  const CounterFiles& counters = *plan_.counters;
+  int kept[] = {plan_.socket, counters.cpu.get(), counters.peak.get(), counters.oom.get(), counters.forks.get()};
+  std::sort(std::begin(kept), std::end(kept));
+  unsigned next = 0;
+  for (const int fd : kept) {
+    if (fd < 0) continue;
+    if (static_cast<unsigned>(fd) > next) ::close_range(next, static_cast<unsigned>(fd) - 1, 0);
+    next = static_cast<unsigned>(fd) + 1;
+  }
+  ::close_range(next, ~0U, 0);
   // Low numbers are where the program's streams go; what comes later must not land there.
   const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
   while (null >= 0 && ::fcntl(null, F_DUPFD_CLOEXEC, 0) < 15) {
@@ -162,13 +170,13 @@ void Cell::place_files() {
   }
   const int executable = launch_.has(LaunchFrame::executable) ? fds_[launch_.descriptors() - 1].get() : -1;
   const bool placed = launch_.has(LaunchFrame::place_executable);
-  if (!placed) target_.executable = executable;
+  if (!placed) executable_ = executable;
   if ((failure_ = write_inputs(box_.get(), launch_.files, placed ? executable : -1))) fail();
 }
 
-int Cell::run_child() {
-  become_program(target_, result_);
-  return 127;
+void Cell::prepare_program(std::uint32_t policy) {
+  target_ = {plan_.program, plan_.landlock_version, (*plan_.filters)[policy], plan_.notify};
+  failure_ = program_.start(target_, plan_.nested_user_namespace);
 }
 
 void Cell::start_program() {
@@ -178,40 +186,27 @@ void Cell::start_program() {
     all.push_back(nullptr);
     return all;
   };
-  arguments_ = pointers(launch_.arguments);
-  environment_ = pointers(launch_.environment);
-  for (int i = 0; i < 3; ++i) target_.streams[i] = fds_[static_cast<std::size_t>(i)].get();
+  const std::vector<char*> arguments = pointers(launch_.arguments), environment = pointers(launch_.environment);
+  TargetJob job;
+  for (int i = 0; i < 3; ++i) job.streams[i] = fds_[static_cast<std::size_t>(i)].get();
   if (launch_.has(LaunchFrame::judge)) {
-    target_.questions = fds_[4].get();
-    target_.answers = fds_[5].get();
+    job.questions = fds_[4].get();
+    job.answers = fds_[5].get();
   }
-  target_.arguments = arguments_.data();
-  target_.environment = environment_.data();
-  target_.limits = {launch_.cpu_milliseconds, launch_.file_bytes,
-                    launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1};
-  target_.identity = plan_.program;
-  target_.landlock_version = plan_.landlock_version;
-  target_.filter = (*plan_.filters)[launch_.policy_id];
-  target_.notify = plan_.notify;
-
-  // The child shares memory and descriptors until execve, so nothing is copied, and its seccomp listener is ours.
-  alignas(16) static char stack[64 * 1024];
-  const int flags = CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD | (plan_.nested_user_namespace ? CLONE_NEWUSER : 0);
-  program_ = fault_at(Step::clone_target) ? -1 : ::clone(child_entry, stack + sizeof stack, flags, this);
-  if (program_ < 0) {
-    failure_ = {Step::clone_target, errno};
-    fail();
-  }
-  if (result_.failure) {
-    failure_ = result_.failure;
-    fail();
-  }
-  listener_.reset(result_.listener);
+  job.limits = {launch_.cpu_milliseconds, launch_.file_bytes,
+                launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1};
+  if (program_.waits() && launch_.policy_id != plan_.policy) program_.end();
+  if (!program_.waits()) prepare_program(launch_.policy_id);
+  if (!failure_) failure_ = give_job(job, program_.pid());
+  if (!failure_) failure_ = program_.execute({executable_, arguments.data(), environment.data()});
+  if (failure_) fail();
+  listener_ = program_.take_listener();
 }
 
 /// The program comes from a zygote: it has entered these namespaces and confined itself; it waits for a word from here.
 void Cell::adopt_program() {
   const int link = fds_.back().get();
+  if (program_.waits()) program_.end();
   // Before this word the zygote's child would enter what this process came with: the broker's root and network.
   constexpr char kPrepared = 1;
   if (::send(link, &kPrepared, 1, MSG_NOSIGNAL) != 1) {
@@ -276,12 +271,26 @@ void Cell::take_broker_message() {
   finish(static_cast<int>(ended->values[1]), {ended->values[2], ended->values[3], ended->values[4]});
 }
 
+/// Whether nothing else lives in this namespace: what a program leaves becomes its init's.
+bool Cell::alone() {
+  pid_t ended = 0;
+  while ((ended = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr)) > 0) {
+  }
+  return ended < 0 && errno == ECHILD;
+}
+
 void Cell::finish(int status, const Ended& ended) {
   struct statfs space {};
   const bool full = ::statfs(kWritable, &space) == 0 && (space.f_bfree == 0 || space.f_ffree == 0);
+  const bool last = alone();
+  const Report used = last ? accounted(*plan_.counters, plan_.counted) : Report{};
+  // The broker first: it kills a run whose monitor hangs up before its time.
+  if (last) (void)send_message(plan_.socket, std::as_bytes(std::span("a", 1)), {});
   report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
                                ended.user_microseconds, ended.system_microseconds, ended.peak_resident_bytes,
                                full ? 1U : 0U});
+  // Otherwise the broker, once our end has ended the others.
+  if (last) (void)send_message(fds_[3].get(), std::as_bytes(std::span(&used, 1)), {});
   ::_exit(0);
 }
 
@@ -293,7 +302,7 @@ void Cell::reap() {
     rusage usage{};
     const pid_t ended = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
     if (ended <= 0) return;
-    if (ended != program_) continue;
+    if (ended != program_.pid()) continue;
     rusage children{};
     ::getrusage(RUSAGE_CHILDREN, &children);
     finish(status, {microseconds_of(children.ru_utime), microseconds_of(children.ru_stime),
@@ -316,6 +325,7 @@ void Cell::watch() {
 void Cell::run() {
   prepare();
   close_inherited();
+  if (!failure_ && plan_.policy) prepare_program(*plan_.policy);
   if (!receive()) ::_exit(0);
   place_files();
   sigset_t child_signal;
@@ -334,6 +344,18 @@ void Cell::run() {
 }
 
 }  // namespace
+
+Report accounted(const CounterFiles& counters, std::uint64_t counted) {
+  const CgroupCounters used = counters.read();
+  Report report;
+  report.kind = Report::Kind::accounted;
+  report.values[0] = used.cpu_microseconds;
+  report.values[1] = used.peak_memory_bytes;
+  report.values[2] = used.oom_kills;
+  report.values[3] = used.fork_failures;
+  report.values[4] = counted;
+  return report;
+}
 
 void run_cell(const CellPlan& plan) { Cell(plan).run(); }
 

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
+#include "sandbox/detail/cgroup_counters.h"
+#include "sandbox/detail/frame.h"
 #include "sandbox/detail/privileges.h"
 #include "sandbox/detail/rootfs.h"
 
@@ -24,7 +27,13 @@ struct CellPlan {
   int landlock_version = 0;
   bool notify = false;
   const std::vector<std::vector<std::uint64_t>>* filters = nullptr;  ///< by policy id
+  std::optional<std::uint32_t> policy;     ///< of the program whose process is to stand before its job is there
+  const CounterFiles* counters = nullptr;  ///< of the run's leaf
+  std::uint64_t counted = 0;               ///< which of them count (Report::Valid)
 };
+
+/// What the run's processes used, all together.
+[[nodiscard]] Report accounted(const CounterFiles& counters, std::uint64_t counted);
 
 /// Pid 1 of a run: builds what surrounds the program, starts it, reaps what it leaves, reports, and takes everything with it
 /// when it exits. Never returns; never touches a file of the program by name except through openat2 beneath the box.

@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <utility>
@@ -37,32 +36,6 @@ std::string read_file_at(int directory, const char* path) {
 bool write_file_at(int directory, const char* path, std::string_view text) {
   const UniqueFd file(::openat(directory, path, O_WRONLY | O_CLOEXEC));
   return file.valid() && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
-}
-
-/// The present content of an open counter.
-std::string reread(const UniqueFd& file) {
-  char text[1024];
-  const ssize_t got = file.valid() ? ::pread(file.get(), text, sizeof text, 0) : 0;
-  return {text, got < 0 ? 0 : static_cast<std::size_t>(got)};
-}
-
-std::uint64_t parse_number(std::string_view text) {
-  std::uint64_t value = 0;
-  std::from_chars(text.data(), text.data() + text.size(), value);
-  return value;
-}
-
-/// The number after `key` at the start of a line of "key value" pairs.
-std::uint64_t field(std::string_view text, std::string_view key) {
-  std::size_t at = 0;
-  while (at < text.size()) {
-    const std::string_view line = text.substr(at, text.find('\n', at) - at);
-    if (line.size() > key.size() && line.starts_with(key) && line[key.size()] == ' ') {
-      return parse_number(line.substr(key.size() + 1));
-    }
-    at += line.size() + 1;
-  }
-  return 0;
 }
 
 std::string start_time(const std::string& pid) {
@@ -169,15 +142,11 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   memory_ = std::exchange(other.memory_, -1);
   processes_ = std::exchange(other.processes_, -1);
   memory_unified_ = other.memory_unified_;
-  cpu_counter_ = std::move(other.cpu_counter_);
-  process_events_ = std::move(other.process_events_);
+  counters_ = std::move(other.counters_);
   share_ = std::exchange(other.share_, -1);
   share_unified_ = other.share_unified_;
-  peak_ = std::move(other.peak_);
-  oom_ = std::move(other.oom_);
   usage_ = std::move(other.usage_);
   current_ = other.current_;
-  base_ = other.base_;
   return *this;
 }
 
@@ -192,7 +161,8 @@ bool CgroupLeaf::remove() {
     part.handle.reset();
     clean = ::rmdir(part.directory.c_str()) == 0 && clean;
   };
-  for (UniqueFd* counter : {&cpu_counter_, &process_events_, &peak_, &oom_, &usage_}) counter->reset();
+  counters_ = {};
+  usage_.reset();
   drop(unified_);
   for (Part& part : legacy_) drop(part);
   legacy_.clear();
@@ -229,33 +199,16 @@ Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
   return {};
 }
 
-std::uint64_t CgroupLeaf::cpu_microseconds() const { return parse_cpu_counter(reread(cpu_counter_)); }
-
-CgroupCounters CgroupLeaf::read() const {
-  CgroupCounters counters;
-  counters.cpu_microseconds = cpu_microseconds();
-  const std::uint64_t peak = parse_number(reread(peak_));
-  counters.peak_memory_bytes = peak > base_.peak_memory_bytes ? peak - base_.peak_memory_bytes : 0;
-  counters.oom_kills = field(reread(oom_), "oom_kill") - base_.oom_kills;
-  counters.fork_failures = field(reread(process_events_), "max") - base_.fork_failures;
-  return counters;
-}
-
 bool CgroupLeaf::recycle() {
   constexpr std::uint64_t kKeptBytes = 8U << 20;
   if (memory_unified_ || memory_ < 0) return false;
-  if (unified_.handle.valid() && field(read_file_at(unified_.handle.get(), "cgroup.events"), "populated") != 0) return false;
-  const CgroupCounters used = read();
+  if (unified_.handle.valid() && parse_field(read_file_at(unified_.handle.get(), "cgroup.events"), "populated") != 0) return false;
+  const CgroupCounters used = counters_.read();
   const std::uint64_t kept = parse_number(reread(usage_));
   if (used.oom_kills > 0 || used.fork_failures > 0 || kept > kKeptBytes) return false;
   if (!write_file_at(memory_, "memory.max_usage_in_bytes", "0")) return false;
-  base_ = {0, kept, base_.oom_kills, base_.fork_failures};
+  counters_.kept_bytes = kept;
   return true;
-}
-
-std::uint64_t parse_cpu_counter(std::string_view text) {
-  if (text.starts_with("usage_usec")) return field(text, "usage_usec");
-  return parse_number(text) / 1000;
 }
 
 std::vector<int> CgroupLeaf::join_descriptors() const {
@@ -367,7 +320,7 @@ void CgroupTree::probe() {
   if (leaf->processes_ >= 0 && parse_number(read_file_at(leaf->processes_, "pids.max")) != 18) {
     refuse(processes_, "the limit does not read back");
   }
-  if (!leaf->cpu_counter_.valid()) refuse(cpu_, "no counter");
+  if (!leaf->counters_.cpu.valid()) refuse(cpu_, "no counter");
 }
 
 /// A child that waits in a leaf must die when the leaf is killed.
@@ -446,13 +399,11 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   const auto open_counter = [&leaf](const char* file) {
     return UniqueFd(leaf.memory_ < 0 ? -1 : ::openat(leaf.memory_, file, O_RDONLY | O_CLOEXEC));
   };
-  leaf.peak_ = open_counter(leaf.memory_unified_ ? "memory.peak" : "memory.max_usage_in_bytes");
-  leaf.oom_ = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control");
+  leaf.counters_.peak = open_counter(leaf.memory_unified_ ? "memory.peak" : "memory.max_usage_in_bytes");
+  leaf.counters_.oom = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control");
   leaf.usage_ = open_counter(leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes");
-  if (cpu >= 0) leaf.cpu_counter_.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
-  if (leaf.processes_ >= 0) {
-    leaf.process_events_.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
-  }
+  if (cpu >= 0) leaf.counters_.cpu.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
+  if (leaf.processes_ >= 0) leaf.counters_.forks.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
   return leaf;
 }
 

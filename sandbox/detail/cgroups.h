@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "sandbox/detail/cgroup_counters.h"
 #include "sandbox/detail/step.h"
 #include "sandbox/detail/unique_fd.h"
 
@@ -29,13 +30,6 @@ struct CgroupController {
   [[nodiscard]] bool usable() const { return !directory.empty(); }
 };
 
-struct CgroupCounters {
-  std::uint64_t cpu_microseconds = 0;  ///< since the leaf was made
-  std::uint64_t peak_memory_bytes = 0;
-  std::uint64_t oom_kills = 0;
-  std::uint64_t fork_failures = 0;
-};
-
 struct CgroupLimits {
   std::uint64_t memory_bytes = 0;
   std::uint32_t processes = 0;
@@ -56,8 +50,7 @@ class CgroupLeaf {
 
   /// Step::set_cgroup_limits with the errno.
   [[nodiscard]] Failure set_limits(const CgroupLimits& limits);
-  [[nodiscard]] CgroupCounters read() const;
-  [[nodiscard]] std::uint64_t cpu_microseconds() const;  ///< of read(), alone
+  [[nodiscard]] const CounterFiles& counters() const { return counters_; }
   /// Makes the empty leaf ready for another run, whose counters start anew. False where it must be removed: v2's peak
   /// cannot be reset, and a leaf that hit a limit or kept memory is not trusted again. Not for one whose run was killed.
   [[nodiscard]] bool recycle();
@@ -74,9 +67,6 @@ class CgroupLeaf {
   [[nodiscard]] std::vector<int> join_later_descriptors();
   /// v2: clone3's CLONE_INTO_CGROUP; -1 where there is none.
   [[nodiscard]] int unified_directory() const { return unified_.handle.get(); }
-  /// Text counters that the monitor reads while the run is alive; -1 where there is none.
-  [[nodiscard]] int cpu_counter() const { return cpu_counter_.get(); }
-  [[nodiscard]] int process_events() const { return process_events_.get(); }
 
  private:
   friend class CgroupTree;
@@ -87,15 +77,11 @@ class CgroupLeaf {
   int memory_ = -1;     ///< directory handle (owned by a part) and dialect of each controller
   int processes_ = -1;
   bool memory_unified_ = false;
-  UniqueFd cpu_counter_;
-  UniqueFd process_events_;
+  CounterFiles counters_;
   int share_ = -1;         ///< directory handle of the CPU controller
   bool share_unified_ = false;
-  UniqueFd peak_;
-  UniqueFd oom_;
   UniqueFd usage_;
   CgroupLimits current_;
-  CgroupCounters base_;
 };
 
 /// Our directory in each cgroup hierarchy that can be used: v2 with controllers, v1, both (hybrid) or none. What works is
@@ -133,9 +119,6 @@ class CgroupTree {
   std::vector<Own> own_;  ///< removed at the end
   std::uint64_t next_ = 0;
 };
-
-/// CPU time in microseconds from the text of cpu.stat (v2) or cpuacct.usage (v1).
-[[nodiscard]] std::uint64_t parse_cpu_counter(std::string_view text);
 
 /// Removes what brokers that no longer exist left behind in `parent`: directories named fixpoint.<pid>.<start time> that nobody
 /// has locked.

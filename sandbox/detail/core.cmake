@@ -1,8 +1,8 @@
 # The broker is one small static executable, the same in every build: sanitizers do not go together with children that share
 # their parent's memory, and its size is part of what a launch costs. The library carries its bytes.
 add_executable(fixpoint_sandbox_broker
-  detail/broker_main.cpp detail/broker.cpp detail/zygotes.cpp detail/cell.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
-  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/cgroups.cpp detail/cgroup_mounts.cpp detail/limits.cpp
+  detail/broker_main.cpp detail/broker.cpp detail/zygotes.cpp detail/cell.cpp detail/waiting_program.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
+  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/cgroups.cpp detail/cgroup_counters.cpp detail/cgroup_mounts.cpp detail/limits.cpp
   detail/privileges.cpp detail/landlock.cpp detail/channel.cpp detail/frame.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_broker PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_broker PRIVATE -O2 -fno-pie -Wall -Wextra -Wshadow -fno-exceptions)
@@ -17,7 +17,7 @@ set_target_properties(fixpoint_sandbox_broker PROPERTIES
 target_sources(fixpoint_sandbox PRIVATE
   syscall_policy.cpp toolchain.cpp sandbox.cpp
   detail/broker_process.cpp detail/embedded.cpp detail/zygote/warm_start.cpp detail/warm_workers.cpp detail/launcher.cpp detail/monitor.cpp detail/probing.cpp
-  detail/compile_cache.cpp detail/seccomp_filter.cpp detail/channel.cpp detail/frame.cpp detail/cgroups.cpp
+  detail/compile_cache.cpp detail/seccomp_filter.cpp detail/channel.cpp detail/frame.cpp detail/cgroups.cpp detail/cgroup_counters.cpp
   detail/cgroup_mounts.cpp detail/namespaces.cpp detail/box_files.cpp detail/fault.cpp detail/quiet_write.cpp)
 
 # Loaded into the prepared Python interpreter; also without sanitizers, and without libstdc++ of its own to find.

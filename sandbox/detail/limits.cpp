@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <utility>
 
 namespace fixpoint::sandbox::detail {
 
@@ -22,25 +23,31 @@ struct KernelLimit {
   std::uint64_t hard;
 };
 
-bool set(int resource, std::uint64_t soft, std::uint64_t hard) {
-  const KernelLimit limit{soft, hard};
-  return ::syscall(SYS_prlimit64, 0, resource, &limit, nullptr) == 0;
-}
-
-bool set(int resource, std::uint64_t value) { return set(resource, value, value); }
 
 }  // namespace
 
-Failure set_resource_limits(const ResourceLimits& limits) {
+Failure set_resource_limits(const ResourceLimits& limits, pid_t process) {
+  if (fault_at(Step::resource_limits)) return {Step::resource_limits, errno};
   // A process alone hits its own limit a second late: the monitor, which sees all processes together, comes first.
   const std::uint64_t cpu_seconds = limits.cpu_milliseconds / 1000 + 1;
-  const bool good = !fault_at(Step::resource_limits) && set(RLIMIT_CORE, kNoCore) && set(RLIMIT_CPU, cpu_seconds, cpu_seconds + 1) &&
-                    set(RLIMIT_FSIZE, limits.file_bytes) && set(RLIMIT_STACK, kStackBytes) &&
-                    set(RLIMIT_NOFILE, kOpenFiles) && set(RLIMIT_MEMLOCK, 0) && set(RLIMIT_MSGQUEUE, 0) &&
-                    set(RLIMIT_SIGPENDING, kPendingSignals) && set(RLIMIT_NICE, 0) && set(RLIMIT_RTPRIO, 0) &&
-                    set(RLIMIT_AS, limits.address_space_bytes == 0 ? kUnlimited : limits.address_space_bytes) &&
-                    set(RLIMIT_NPROC, limits.processes == 0 ? kUnlimited : limits.processes);
-  return good ? Failure{} : Failure{Step::resource_limits, errno};
+  const auto same = [](std::uint64_t value) { return KernelLimit{value, value}; };
+  const std::pair<int, KernelLimit> all[] = {
+      {RLIMIT_CORE, same(kNoCore)},
+      {RLIMIT_CPU, {cpu_seconds, cpu_seconds + 1}},
+      {RLIMIT_FSIZE, same(limits.file_bytes)},
+      {RLIMIT_STACK, same(kStackBytes)},
+      {RLIMIT_NOFILE, same(kOpenFiles)},
+      {RLIMIT_MEMLOCK, same(0)},
+      {RLIMIT_MSGQUEUE, same(0)},
+      {RLIMIT_SIGPENDING, same(kPendingSignals)},
+      {RLIMIT_NICE, same(0)},
+      {RLIMIT_RTPRIO, same(0)},
+      {RLIMIT_AS, same(limits.address_space_bytes == 0 ? kUnlimited : limits.address_space_bytes)},
+      {RLIMIT_NPROC, same(limits.processes == 0 ? kUnlimited : limits.processes)}};
+  for (const auto& [resource, limit] : all) {
+    if (::syscall(SYS_prlimit64, process, resource, &limit, nullptr) != 0) return {Step::resource_limits, errno};
+  }
+  return {};
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <cstdint>
 
 #include "sandbox/detail/step.h"
@@ -13,7 +15,7 @@ struct ResourceLimits {
   std::uint32_t processes = 0;            ///< 0: unlimited
 };
 
-/// Sets every rlimit of the calling process, soft and hard.
-[[nodiscard]] Failure set_resource_limits(const ResourceLimits& limits);
+/// Sets every rlimit of `process` (0: the calling one), soft and hard.
+[[nodiscard]] Failure set_resource_limits(const ResourceLimits& limits, pid_t process);
 
 }  // namespace fixpoint::sandbox::detail

@@ -7,7 +7,7 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// Everything that must succeed before a program starts, in order. A failed step is the verdict "setup_error: <name>".
+/// Everything that must succeed before a program starts. A failed step is the verdict "setup_error: <name>".
 enum class Step : std::uint32_t {
   none,
   // In the broker.
@@ -32,12 +32,13 @@ enum class Step : std::uint32_t {
   clone_target,
   fork_zygote,
   enter_namespaces,
-  // In the program's process.
-  new_session,
+  // In the run's init, for its program; a zygote's program does them itself.
   standard_streams,
   close_descriptors,
-  change_directory,
   resource_limits,
+  // In the program's process.
+  new_session,
+  change_directory,
   landlock,
   drop_groups,
   drop_uid,
@@ -53,8 +54,8 @@ inline constexpr std::string_view kStepNames[] = {
     "set_cgroup_limits", "clone_init",   "send_to_init",       "parent_death_signal", "join_cgroup",
     "cgroup_namespace", "network_namespace", "mount_namespace", "mount_tmpfs",      "mount_proc",
     "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "fork_zygote",
-    "enter_namespaces", "new_session",
-    "standard_streams", "close_descriptors", "change_directory", "resource_limits", "landlock",
+    "enter_namespaces", "standard_streams", "close_descriptors", "resource_limits", "new_session",
+    "change_directory", "landlock",
     "drop_groups",   "drop_uid",         "drop_capabilities",  "no_new_privileges", "seccomp",
     "execute"};
 static_assert(sizeof(kStepNames) / sizeof(kStepNames[0]) == static_cast<std::size_t>(Step::count));

@@ -18,16 +18,16 @@ namespace fixpoint::sandbox::detail {
 
 namespace {
 
-Failure move_streams(const TargetPlan& plan) {
+Failure move_streams(const TargetJob& job) {
   // The broker keeps descriptors 0 to 15 occupied, so no move overwrites the source of a later one.
   for (int i = 0; i < 3; ++i) {
-    if (fault_at(Step::standard_streams) || ::dup2(plan.streams[i], i) < 0) return {Step::standard_streams, errno};
+    if (fault_at(Step::standard_streams) || ::dup2(job.streams[i], i) < 0) return {Step::standard_streams, errno};
   }
-  if (plan.questions >= 0 && (::dup2(plan.questions, 3) < 0 || ::dup2(plan.answers, 4) < 0)) {
+  if (job.questions >= 0 && (::dup2(job.questions, 3) < 0 || ::dup2(job.answers, 4) < 0)) {
     return {Step::standard_streams, errno};
   }
-  // Marked rather than closed: the init, which shares the table until execve, goes on using them.
-  const unsigned first = plan.questions >= 0 ? 5 : 3;
+  // Marked rather than closed: an init, which shares the table until execve, goes on using them.
+  const unsigned first = job.questions >= 0 ? 5 : 3;
   if (fault_at(Step::close_descriptors) || ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) != 0) return {Step::close_descriptors, errno};
   return {};
 }
@@ -48,39 +48,27 @@ Failure load_filter(const TargetPlan& plan, int& listener) {
 
 }  // namespace
 
+Failure give_job(const TargetJob& job, pid_t process) {
+  if (const Failure failure = move_streams(job)) return failure;
+  return set_resource_limits(job.limits, process);
+}
+
 void confine(const TargetPlan& plan, TargetResult& result) {
   if (fault_at(Step::new_session) || (::setsid() < 0 && errno != EPERM)) {
     result.failure = {Step::new_session, errno};
     return;
   }
   ::umask(022);
-  if ((result.failure = move_streams(plan))) return;
   if (fault_at(Step::change_directory) || ::chdir(kBox) != 0) {
     result.failure = {Step::change_directory, errno};
     return;
   }
-  if ((result.failure = set_resource_limits(plan.limits))) return;
   if ((result.failure = drop_privileges(plan.identity))) return;
   if ((result.failure = restrict_files(plan.landlock_version, kWritable))) return;
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
   result.failure = load_filter(plan, result.listener);
-}
-
-void become_program(const TargetPlan& plan, TargetResult& result) {
-  confine(plan, result);
-  if (result.failure) return;
-  if (fault_at(Step::execute)) {
-    result.failure = {Step::execute, errno};
-    return;
-  }
-  if (plan.executable >= 0) {
-    ::syscall(SYS_execveat, plan.executable, "", plan.arguments, plan.environment, AT_EMPTY_PATH);
-  } else {
-    ::execve(plan.arguments[0], plan.arguments, plan.environment);
-  }
-  result.failure = {Step::execute, errno};
 }
 
 }  // namespace fixpoint::sandbox::detail

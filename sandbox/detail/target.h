@@ -10,32 +10,32 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// Everything that a program's process needs between clone and execve. Prepared by the init, because the child shares its
-/// memory until then and must neither allocate nor touch anything else.
+/// Who a program is and what it may do: all of its confinement that does not depend on its job.
 struct TargetPlan {
-  int streams[3] = {-1, -1, -1};
-  int questions = -1;  ///< becomes descriptor 3
-  int answers = -1;    ///< becomes descriptor 4
-  int executable = -1; ///< run this file; otherwise arguments[0]
-  char* const* arguments = nullptr;
-  char* const* environment = nullptr;
-  ResourceLimits limits;
   Identity identity;
   int landlock_version = 0;
   std::span<const std::uint64_t> filter;  ///< empty: no seccomp
   bool notify = false;
 };
 
-/// Written by the child, read by the init after execve or _exit.
-struct TargetResult {
-  Failure failure;
-  int listener = -1;  ///< seccomp's, in the descriptor table that the two share until execve
+/// What a program's process gets with its job.
+struct TargetJob {
+  int streams[3] = {-1, -1, -1};
+  int questions = -1;  ///< becomes descriptor 3
+  int answers = -1;    ///< becomes descriptor 4
+  ResourceLimits limits;
 };
 
-/// The steps from a fresh child to confinement, in order; all but the last act of starting the program.
-void confine(const TargetPlan& plan, TargetResult& result);
+struct TargetResult {
+  Failure failure;
+  int listener = -1;  ///< seccomp's
+};
 
-/// In the child: confine, then execute. Returns only when a step failed.
-void become_program(const TargetPlan& plan, TargetResult& result);
+/// Puts the job's streams where a program finds them, in the caller's descriptor table, marks all other descriptors to be closed by
+/// execve, and limits `process` (0: the calling one).
+[[nodiscard]] Failure give_job(const TargetJob& job, pid_t process);
+
+/// The steps from a fresh process to confinement, in order; seccomp's filter is the last. Neither allocates nor touches other memory.
+void confine(const TargetPlan& plan, TargetResult& result);
 
 }  // namespace fixpoint::sandbox::detail

@@ -85,21 +85,23 @@ Failure enter_run() {
   return {};
 }
 
-TargetPlan make_plan() {
+TargetJob make_job() {
   const ForkFrame& request = zygote().request;
   const auto& fds = zygote().descriptors;
-  TargetPlan plan;
-  for (std::size_t i = 0; i < 3; ++i) plan.streams[i] = fds[2 + i].get();
+  TargetJob job;
+  for (std::size_t i = 0; i < 3; ++i) job.streams[i] = fds[2 + i].get();
   if (request.judge != 0) {
-    plan.questions = fds[5].get();
-    plan.answers = fds[6].get();
+    job.questions = fds[5].get();
+    job.answers = fds[6].get();
   }
-  plan.limits = {request.cpu_milliseconds, request.file_bytes, request.address_space_bytes, request.processes};
-  plan.identity = {request.change_uid != 0, request.uid, zygote().bounded && request.nested_user_namespace == 0};
-  plan.landlock_version = static_cast<int>(request.landlock_version);
-  plan.filter = zygote().filter;
-  plan.notify = request.notify != 0;
-  return plan;
+  job.limits = {request.cpu_milliseconds, request.file_bytes, request.address_space_bytes, request.processes};
+  return job;
+}
+
+TargetPlan make_plan() {
+  const ForkFrame& request = zygote().request;
+  return {{request.change_uid != 0, request.uid, zygote().bounded && request.nested_user_namespace == 0},
+          static_cast<int>(request.landlock_version), zygote().filter, request.notify != 0};
 }
 
 bool place_judge(const LaunchFrame& job, const std::vector<UniqueFd>& descriptors) {
@@ -188,9 +190,9 @@ int fixpoint_zygote_confine() {
   if (!read_word(zygote().descriptors[1].get())) return 1;  // the init ended before it had made the run's namespaces
   TargetResult result;
   result.failure = enter_run();
-  const TargetPlan plan = make_plan();
-  if (!result.failure) confine(plan, result);
-  // Out of the way of the program's descriptors, which confine has put at 0 to 4.
+  if (!result.failure) result.failure = give_job(make_job(), 0);
+  if (!result.failure) confine(make_plan(), result);
+  // Out of the way of the program's descriptors, which are at 0 to 4.
   const int link = zygote().descriptors[1].get();
   const std::span<const int> listener(&result.listener, result.listener >= 0 ? 1 : 0);
   if (!send_message(link, std::as_bytes(std::span(&result.failure, 1)), listener) || result.failure) return 1;
