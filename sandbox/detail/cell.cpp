@@ -187,18 +187,19 @@ void Cell::start_program() {
     return all;
   };
   const std::vector<char*> arguments = pointers(launch_.arguments), environment = pointers(launch_.environment);
-  TargetJob job;
-  for (int i = 0; i < 3; ++i) job.streams[i] = fds_[static_cast<std::size_t>(i)].get();
+  const Command command{executable_, arguments.data(), environment.data(),
+                        {launch_.cpu_milliseconds, launch_.file_bytes,
+                         launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1}};
+  Streams streams;
+  for (int i = 0; i < 3; ++i) streams.standard[i] = fds_[static_cast<std::size_t>(i)].get();
   if (launch_.has(LaunchFrame::judge)) {
-    job.questions = fds_[4].get();
-    job.answers = fds_[5].get();
+    streams.questions = fds_[4].get();
+    streams.answers = fds_[5].get();
   }
-  job.limits = {launch_.cpu_milliseconds, launch_.file_bytes,
-                launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1};
   if (program_.waits() && launch_.policy_id != plan_.policy) program_.end();
   if (!program_.waits()) prepare_program(launch_.policy_id);
-  if (!failure_) failure_ = give_job(job, program_.pid());
-  if (!failure_) failure_ = program_.execute({executable_, arguments.data(), environment.data()});
+  if (!failure_) failure_ = place_streams(streams);
+  if (!failure_) failure_ = program_.execute(command);
   if (failure_) fail();
   listener_ = program_.take_listener();
 }

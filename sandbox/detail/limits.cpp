@@ -23,10 +23,9 @@ struct KernelLimit {
   std::uint64_t hard;
 };
 
-
 }  // namespace
 
-Failure set_resource_limits(const ResourceLimits& limits, pid_t process) {
+Failure set_resource_limits(const ResourceLimits& limits) {
   if (fault_at(Step::resource_limits)) return {Step::resource_limits, errno};
   // A process alone hits its own limit a second late: the monitor, which sees all processes together, comes first.
   const std::uint64_t cpu_seconds = limits.cpu_milliseconds / 1000 + 1;
@@ -45,7 +44,7 @@ Failure set_resource_limits(const ResourceLimits& limits, pid_t process) {
       {RLIMIT_AS, same(limits.address_space_bytes == 0 ? kUnlimited : limits.address_space_bytes)},
       {RLIMIT_NPROC, same(limits.processes == 0 ? kUnlimited : limits.processes)}};
   for (const auto& [resource, limit] : all) {
-    if (::syscall(SYS_prlimit64, process, resource, &limit, nullptr) != 0) return {Step::resource_limits, errno};
+    if (::syscall(SYS_prlimit64, 0, resource, &limit, nullptr) != 0) return {Step::resource_limits, errno};
   }
   return {};
 }

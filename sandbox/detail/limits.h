@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 
 #include "sandbox/detail/step.h"
@@ -15,7 +13,8 @@ struct ResourceLimits {
   std::uint32_t processes = 0;            ///< 0: unlimited
 };
 
-/// Sets every rlimit of `process` (0: the calling one), soft and hard.
-[[nodiscard]] Failure set_resource_limits(const ResourceLimits& limits, pid_t process);
+/// Sets every rlimit of the calling process, soft and hard. What a program's filter allows: to set those of another process would
+/// need a right that root may lack.
+[[nodiscard]] Failure set_resource_limits(const ResourceLimits& limits);
 
 }  // namespace fixpoint::sandbox::detail

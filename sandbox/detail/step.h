@@ -35,10 +35,10 @@ enum class Step : std::uint32_t {
   // In the run's init, for its program; a zygote's program does them itself.
   standard_streams,
   close_descriptors,
-  resource_limits,
   // In the program's process.
   new_session,
   change_directory,
+  resource_limits,
   landlock,
   drop_groups,
   drop_uid,
@@ -54,8 +54,8 @@ inline constexpr std::string_view kStepNames[] = {
     "set_cgroup_limits", "clone_init",   "send_to_init",       "parent_death_signal", "join_cgroup",
     "cgroup_namespace", "network_namespace", "mount_namespace", "mount_tmpfs",      "mount_proc",
     "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "fork_zygote",
-    "enter_namespaces", "standard_streams", "close_descriptors", "resource_limits", "new_session",
-    "change_directory", "landlock",
+    "enter_namespaces", "standard_streams", "close_descriptors", "new_session",
+    "change_directory", "resource_limits", "landlock",
     "drop_groups",   "drop_uid",         "drop_capabilities",  "no_new_privileges", "seccomp",
     "execute"};
 static_assert(sizeof(kStepNames) / sizeof(kStepNames[0]) == static_cast<std::size_t>(Step::count));

@@ -18,20 +18,6 @@ namespace fixpoint::sandbox::detail {
 
 namespace {
 
-Failure move_streams(const TargetJob& job) {
-  // The broker keeps descriptors 0 to 15 occupied, so no move overwrites the source of a later one.
-  for (int i = 0; i < 3; ++i) {
-    if (fault_at(Step::standard_streams) || ::dup2(job.streams[i], i) < 0) return {Step::standard_streams, errno};
-  }
-  if (job.questions >= 0 && (::dup2(job.questions, 3) < 0 || ::dup2(job.answers, 4) < 0)) {
-    return {Step::standard_streams, errno};
-  }
-  // Marked rather than closed: an init, which shares the table until execve, goes on using them.
-  const unsigned first = job.questions >= 0 ? 5 : 3;
-  if (fault_at(Step::close_descriptors) || ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) != 0) return {Step::close_descriptors, errno};
-  return {};
-}
-
 Failure load_filter(const TargetPlan& plan, int& listener) {
   if (plan.filter.empty()) return {};
   static_assert(sizeof(sock_filter) == sizeof(std::uint64_t));
@@ -48,9 +34,18 @@ Failure load_filter(const TargetPlan& plan, int& listener) {
 
 }  // namespace
 
-Failure give_job(const TargetJob& job, pid_t process) {
-  if (const Failure failure = move_streams(job)) return failure;
-  return set_resource_limits(job.limits, process);
+Failure place_streams(const Streams& streams) {
+  // The broker keeps descriptors 0 to 15 occupied, so no move overwrites the source of a later one.
+  for (int i = 0; i < 3; ++i) {
+    if (fault_at(Step::standard_streams) || ::dup2(streams.standard[i], i) < 0) return {Step::standard_streams, errno};
+  }
+  if (streams.questions >= 0 && (::dup2(streams.questions, 3) < 0 || ::dup2(streams.answers, 4) < 0)) {
+    return {Step::standard_streams, errno};
+  }
+  // Marked rather than closed: an init, which shares the table until execve, goes on using them.
+  const unsigned first = streams.questions >= 0 ? 5 : 3;
+  if (fault_at(Step::close_descriptors) || ::syscall(SYS_close_range, first, ~0U, CLOSE_RANGE_CLOEXEC) != 0) return {Step::close_descriptors, errno};
+  return {};
 }
 
 void confine(const TargetPlan& plan, TargetResult& result) {

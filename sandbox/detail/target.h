@@ -4,7 +4,6 @@
 #include <span>
 #include <vector>
 
-#include "sandbox/detail/limits.h"
 #include "sandbox/detail/privileges.h"
 #include "sandbox/detail/step.h"
 
@@ -18,12 +17,11 @@ struct TargetPlan {
   bool notify = false;
 };
 
-/// What a program's process gets with its job.
-struct TargetJob {
-  int streams[3] = {-1, -1, -1};
+/// A job's descriptors.
+struct Streams {
+  int standard[3] = {-1, -1, -1};
   int questions = -1;  ///< becomes descriptor 3
   int answers = -1;    ///< becomes descriptor 4
-  ResourceLimits limits;
 };
 
 struct TargetResult {
@@ -31,9 +29,8 @@ struct TargetResult {
   int listener = -1;  ///< seccomp's
 };
 
-/// Puts the job's streams where a program finds them, in the caller's descriptor table, marks all other descriptors to be closed by
-/// execve, and limits `process` (0: the calling one).
-[[nodiscard]] Failure give_job(const TargetJob& job, pid_t process);
+/// Puts them where a program finds them, in the caller's table, and marks all other descriptors to be closed by execve.
+[[nodiscard]] Failure place_streams(const Streams& streams);
 
 /// The steps from a fresh process to confinement, in order; seccomp's filter is the last. Neither allocates nor touches other memory.
 void confine(const TargetPlan& plan, TargetResult& result);

@@ -39,6 +39,7 @@ void WaitingProgram::run() {
   if (result_.failure) return;
   tell(state_, stands);
   wait_while(told_, 0);
+  if ((result_.failure = set_resource_limits(command_.limits))) return;
   if (!fault_at(Step::execute)) {
     if (command_.executable >= 0) {
       ::syscall(SYS_execveat, command_.executable, "", command_.arguments, command_.environment, AT_EMPTY_PATH);

@@ -6,20 +6,22 @@
 #include <cstdint>
 #include <utility>
 
+#include "sandbox/detail/limits.h"
 #include "sandbox/detail/step.h"
 #include "sandbox/detail/target.h"
 #include "sandbox/detail/unique_fd.h"
 
 namespace fixpoint::sandbox::detail {
 
-/// What a program's process executes.
+/// What a program's process executes, and within which limits.
 struct Command {
   int executable = -1;  ///< run this file; otherwise arguments[0]
   char* const* arguments = nullptr;
   char* const* environment = nullptr;
+  ResourceLimits limits;
 };
 
-/// The process of a program that is yet to come: confined already, its last act before the program is execve. It shares the memory
+/// The process of a program that is yet to come: confined already, all that it has left to do is to limit itself and execve. It shares the memory
 /// and the descriptors of the caller until then, so that nothing is copied and its seccomp listener is the caller's; of the two only
 /// one runs at a time. For one caller without threads, and never moved: the process has its address.
 class WaitingProgram {

@@ -18,6 +18,7 @@
 #include "sandbox/detail/box_files.h"
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
+#include "sandbox/detail/limits.h"
 #include "sandbox/detail/privileges.h"
 #include "sandbox/detail/target.h"
 #include "sandbox/detail/zygote/usual_pages.h"
@@ -85,17 +86,17 @@ Failure enter_run() {
   return {};
 }
 
-TargetJob make_job() {
+Failure take_job() {
   const ForkFrame& request = zygote().request;
   const auto& fds = zygote().descriptors;
-  TargetJob job;
-  for (std::size_t i = 0; i < 3; ++i) job.streams[i] = fds[2 + i].get();
+  Streams streams;
+  for (std::size_t i = 0; i < 3; ++i) streams.standard[i] = fds[2 + i].get();
   if (request.judge != 0) {
-    job.questions = fds[5].get();
-    job.answers = fds[6].get();
+    streams.questions = fds[5].get();
+    streams.answers = fds[6].get();
   }
-  job.limits = {request.cpu_milliseconds, request.file_bytes, request.address_space_bytes, request.processes};
-  return job;
+  if (const Failure failure = place_streams(streams)) return failure;
+  return set_resource_limits({request.cpu_milliseconds, request.file_bytes, request.address_space_bytes, request.processes});
 }
 
 TargetPlan make_plan() {
@@ -190,7 +191,7 @@ int fixpoint_zygote_confine() {
   if (!read_word(zygote().descriptors[1].get())) return 1;  // the init ended before it had made the run's namespaces
   TargetResult result;
   result.failure = enter_run();
-  if (!result.failure) result.failure = give_job(make_job(), 0);
+  if (!result.failure) result.failure = take_job();
   if (!result.failure) confine(make_plan(), result);
   // Out of the way of the program's descriptors, which are at 0 to 4.
   const int link = zygote().descriptors[1].get();
