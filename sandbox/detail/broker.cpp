@@ -33,7 +33,6 @@ namespace {
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNetworks = 4;
 constexpr std::size_t kIdleLeaves = 8;
-constexpr std::size_t kOldMounts = 8;
 constexpr int kLargeBytes = 128 << 10;
 
 /// What the next run's init stands ready for: the same as the last one's.
@@ -62,7 +61,6 @@ struct LiveCell {
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
   CgroupLeaf leaf;
-  UniqueFd mounts;    ///< its own
   pid_t zygote = 0;   ///< whose fork the program is
   bool ending = false;
   bool answered = false;  ///< its monitor has all that it waits for
@@ -98,7 +96,7 @@ class Broker {
   void reap();
   static void hear(LiveCell& cell);
   void shut_down();
-  static void send_report(int socket, const Report& report, std::span<const int> descriptors = {});
+  static void send_report(int socket, const Report& report);
   static void send_failure(int socket, Failure failure);
 
   UniqueFd control_;
@@ -111,7 +109,6 @@ class Broker {
   std::vector<std::vector<std::uint64_t>> filters_;
   NetworkPool networks_;
   CgroupTree cgroups_;
-  std::vector<UniqueFd> old_mounts_;  ///< of runs that have ended
   std::vector<CgroupLeaf> leaves_;  ///< empty, for the next runs; gone before the tree
   std::map<pid_t, LiveCell> cells_;
   Zygotes zygotes_;
@@ -122,8 +119,8 @@ class Broker {
   bool open_ = true;
 };
 
-void Broker::send_report(int socket, const Report& report, std::span<const int> descriptors) {
-  (void)send_message(socket, std::as_bytes(std::span(&report, 1)), descriptors);
+void Broker::send_report(int socket, const Report& report) {
+  (void)send_message(socket, std::as_bytes(std::span(&report, 1)), {});
 }
 
 void Broker::send_failure(int socket, Failure failure) {
@@ -258,20 +255,6 @@ Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& mes
   cell.report.reset(::dup(message.descriptors[3].get()));
   if (!cell.report.valid()) return {Step::send_to_init, errno};
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
-  Report started;
-  started.kind = Report::Kind::started;
-  const CounterFiles& counters = cell.leaf.counters();
-  started.values[2] = counters.read().cpu_microseconds;
-  std::vector<int> handles{cell.pidfd.get()};
-  if (counters.cpu.valid()) {
-    started.values[0] = 1;
-    handles.push_back(counters.cpu.get());
-  }
-  if (counters.forks.valid()) {
-    started.values[1] = 1;
-    handles.push_back(counters.forks.get());
-  }
-  send_report(cell.report.get(), started, handles);
   std::vector<int> descriptors;
   for (const UniqueFd& fd : message.descriptors) descriptors.push_back(fd.get());
   if (cell.zygote != 0) {
@@ -383,12 +366,8 @@ void Broker::take_message() {
   if (auto* policy = std::get_if<PolicyFrame>(&*frame)) return handle(std::move(*policy));
 }
 
-/// One thing that is left from earlier runs, or ahead of its use; true when something was done.
+/// One thing ahead of its use; true when something was done.
 bool Broker::refill() {
-  if (!old_mounts_.empty()) {
-    old_mounts_.pop_back();
-    return true;
-  }
   if (ready_cells_ == 0) return false;
   if (host_.network_namespace && networks_.refill(kIdleNetworks)) return true;
   if (!last_) return false;
@@ -403,13 +382,9 @@ bool Broker::refill() {
   return ready < ready_cells_ && make_cell(*last_).has_value();
 }
 
-/// What a cell's init has said: here are my mounts, when they stood, and that its monitor has its answer. The mounts are taken down
-/// after that.
+/// The one thing that a cell's init ever says to us: that its monitor has its answer.
 void Broker::hear(LiveCell& cell) {
-  while (std::optional<Message> word = receive_message(cell.socket.get(), false)) {
-    if (word->descriptors.empty()) cell.answered = true;
-    else cell.mounts = std::move(word->descriptors[0]);
-  }
+  if (receive_message(cell.socket.get(), false)) cell.answered = true;
 }
 
 void Broker::reap() {
@@ -439,7 +414,6 @@ void Broker::reap() {
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     if (cell.network.valid()) networks_.give_back(std::move(cell.network));
-    if (cell.mounts.valid() && old_mounts_.size() < kOldMounts) old_mounts_.push_back(std::move(cell.mounts));
     free_slots_.push_back(cell.slot);
     cells_.erase(found);
   }

@@ -32,6 +32,9 @@ namespace fixpoint::sandbox::detail {
 
 namespace {
 
+/// Below are the program's.
+constexpr unsigned kFirstOwn = 16;
+
 /// A zygote that takes longer to fork is broken.
 constexpr int kForkTimeoutMs = 20'000;
 
@@ -51,6 +54,7 @@ class Cell {
  private:
   void prepare();
   void close_inherited() const;
+  void stand_by();
   bool receive();
   void place_files();
   void prepare_program(std::uint32_t policy);
@@ -64,7 +68,8 @@ class Cell {
   static bool alone();
   [[noreturn]] void finish(int status, const Ended& ended);
   [[noreturn]] void fail();
-  void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor = -1);
+  void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, std::span<const int> descriptors = {});
+  void report_running();
 
   const CellPlan& plan_;
   Failure failure_;
@@ -74,17 +79,29 @@ class Cell {
   UniqueFd signals_;
   UniqueFd listener_;
   UniqueFd box_;
+  UniqueFd self_;
+  std::uint64_t used_before_ = 0;  ///< CPU us
   int executable_ = -1;
   WaitingProgram program_;
 };
 
-void Cell::report(Report::Kind kind, std::initializer_list<std::uint64_t> values, int descriptor) {
+void Cell::report(Report::Kind kind, std::initializer_list<std::uint64_t> values, std::span<const int> descriptors) {
   Report message;
   message.kind = kind;
   std::size_t i = 0;
   for (const std::uint64_t value : values) message.values[i++] = value;
-  const std::span<const int> descriptors(&descriptor, descriptor >= 0 ? 1 : 0);
   (void)send_message(fds_[3].get(), std::as_bytes(std::span(&message, 1)), descriptors);
+}
+
+/// With what the monitor needs to watch the run.
+void Cell::report_running() {
+  const CounterFiles& counters = *plan_.counters;
+  std::vector<int> handles{self_.get()};
+  if (counters.cpu.valid()) handles.push_back(counters.cpu.get());
+  if (counters.forks.valid()) handles.push_back(counters.forks.get());
+  if (launch_.has(LaunchFrame::keep_box)) handles.push_back(box_.get());
+  report(Report::Kind::running, {counters.cpu.valid() ? 1U : 0U, counters.forks.valid() ? 1U : 0U, used_before_}, handles);
+  box_.reset();
 }
 
 void Cell::fail() {
@@ -116,28 +133,37 @@ void Cell::prepare() {
   const OwnProc proc = plan_.mount_proc ? make_own_proc() : OwnProc{};
   if ((failure_ = enter_root(plan_.mount_namespace))) return;
   if ((failure_ = mount_writable(plan_.writable, plan_.program.change, plan_.program.id))) return;
-  if (plan_.mount_proc && (failure_ = attach_own_proc(proc))) return;
-  const UniqueFd mounts = hold_own_mounts();
-  const int descriptor = mounts.get();
-  if (mounts.valid()) (void)send_message(plan_.socket, std::as_bytes(std::span("m", 1)), std::span(&descriptor, 1));
+  if (plan_.mount_proc) failure_ = attach_own_proc(proc);
 }
 
-/// The copy of the broker's process came with all of its descriptors.
+/// The copy of the broker's process came with all of its descriptors. The low ones, /dev/null, stay: they are where the program's
+/// streams go, and what comes later must not land there.
 void Cell::close_inherited() const {
   const CounterFiles& counters = *plan_.counters;
   int kept[] = {plan_.socket, counters.cpu.get(), counters.peak.get(), counters.oom.get(), counters.forks.get()};
   std::sort(std::begin(kept), std::end(kept));
-  unsigned next = 0;
+  unsigned next = kFirstOwn;
   for (const int fd : kept) {
     if (fd < 0) continue;
     if (static_cast<unsigned>(fd) > next) ::close_range(next, static_cast<unsigned>(fd) - 1, 0);
     next = static_cast<unsigned>(fd) + 1;
   }
   ::close_range(next, ~0U, 0);
-  // Low numbers are where the program's streams go; what comes later must not land there.
-  const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
-  while (null >= 0 && ::fcntl(null, F_DUPFD_CLOEXEC, 0) < 15) {
+}
+
+/// All that can be there before the job is.
+void Cell::stand_by() {
+  self_.reset(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+  box_.reset(::open(kBox, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!box_.valid()) {
+    failure_ = {Step::write_files, errno};
+    return;
   }
+  sigset_t child_signal;
+  sigemptyset(&child_signal);
+  sigaddset(&child_signal, SIGCHLD);
+  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
+  if (plan_.policy) prepare_program(*plan_.policy);
 }
 
 bool Cell::receive() {
@@ -163,11 +189,6 @@ bool Cell::receive() {
 void Cell::place_files() {
   const WritableLimits wanted{launch_.file_bytes, launch_.inodes};
   if (wanted != plan_.writable && (failure_ = resize_writable(wanted))) fail();
-  box_.reset(::open(kBox, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!box_.valid()) {
-    failure_ = {Step::write_files, errno};
-    fail();
-  }
   const int executable = launch_.has(LaunchFrame::executable) ? fds_[launch_.descriptors() - 1].get() : -1;
   const bool placed = launch_.has(LaunchFrame::place_executable);
   if (!placed) executable_ = executable;
@@ -228,8 +249,7 @@ void Cell::adopt_program() {
   if (failure_) fail();
   if (!message->descriptors.empty()) listener_ = std::move(message->descriptors[0]);
   const UniqueFd own = std::move(fds_.back());
-  report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
-  box_.reset();
+  report_running();
   withdraw();
   constexpr char kGo = 1;
   if (::send(own.get(), &kGo, 1, MSG_NOSIGNAL) != 1) {
@@ -238,12 +258,14 @@ void Cell::adopt_program() {
   }
 }
 
-/// From here on the init needs no right at all.
+/// From here on the init needs no right at all. It goes on holding what the program writes to: to hear that it is closed would only
+/// wake the monitor before there is anything to know.
 void Cell::withdraw() {
   ::close_range(0, 4, 0);
   for (std::size_t i = 0; i < fds_.size(); ++i) {
-    if (i != 3) fds_[i].reset();
+    if (i == 0 || i > 3) fds_[i].reset();
   }
+  self_.reset();
   if ((failure_ = drop_privileges(plan_.init))) fail();
   // A change of uid clears it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -326,19 +348,15 @@ void Cell::watch() {
 void Cell::run() {
   prepare();
   close_inherited();
-  if (!failure_ && plan_.policy) prepare_program(*plan_.policy);
+  if (!failure_) stand_by();
   if (!receive()) ::_exit(0);
+  used_before_ = parse_cpu_counter(reread(plan_.counters->cpu));
   place_files();
-  sigset_t child_signal;
-  sigemptyset(&child_signal);
-  sigaddset(&child_signal, SIGCHLD);
-  signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (launch_.has(LaunchFrame::fork_zygote)) {
     adopt_program();
   } else {
     start_program();
-    report(Report::Kind::running, {}, launch_.has(LaunchFrame::keep_box) ? box_.get() : -1);
-    box_.reset();
+    report_running();
     withdraw();
   }
   watch();

@@ -203,10 +203,9 @@ bool CgroupLeaf::recycle() {
   constexpr std::uint64_t kKeptBytes = 8U << 20;
   if (memory_unified_ || memory_ < 0) return false;
   if (unified_.handle.valid() && parse_field(read_file_at(unified_.handle.get(), "cgroup.events"), "populated") != 0) return false;
-  const CgroupCounters used = counters_.read();
   const std::uint64_t kept = parse_number(reread(usage_));
-  if (used.oom_kills > 0 || used.fork_failures > 0 || kept > kKeptBytes) return false;
-  if (!write_file_at(memory_, "memory.max_usage_in_bytes", "0")) return false;
+  if (parse_field(reread(counters_.oom), "oom_kill") > 0 || parse_field(reread(counters_.forks), "max") > 0 || kept > kKeptBytes) return false;
+  if (::pwrite(counters_.peak.get(), "0", 1, 0) != 1) return false;
   counters_.kept_bytes = kept;
   return true;
 }
@@ -396,12 +395,12 @@ std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   } else if (leaf.memory_ >= 0) {
     (void)write_file_at(leaf.memory_, "memory.swappiness", "0");
   }
-  const auto open_counter = [&leaf](const char* file) {
-    return UniqueFd(leaf.memory_ < 0 ? -1 : ::openat(leaf.memory_, file, O_RDONLY | O_CLOEXEC));
+  const auto open_counter = [&leaf](const char* file, int access) {
+    return UniqueFd(leaf.memory_ < 0 ? -1 : ::openat(leaf.memory_, file, access | O_CLOEXEC));
   };
-  leaf.counters_.peak = open_counter(leaf.memory_unified_ ? "memory.peak" : "memory.max_usage_in_bytes");
-  leaf.counters_.oom = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control");
-  leaf.usage_ = open_counter(leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes");
+  leaf.counters_.peak = leaf.memory_unified_ ? open_counter("memory.peak", O_RDONLY) : open_counter("memory.max_usage_in_bytes", O_RDWR);
+  leaf.counters_.oom = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control", O_RDONLY);
+  leaf.usage_ = open_counter(leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
   if (cpu >= 0) leaf.counters_.cpu.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
   if (leaf.processes_ >= 0) leaf.counters_.forks.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
   return leaf;

@@ -326,7 +326,7 @@ tl::expected<Report, FrameError> parse_report(std::span<const std::byte> bytes) 
   Report report;
   if (bytes.size() != sizeof report) return tl::unexpected(FrameError{bytes.size(), "size"});
   std::memcpy(&report, bytes.data(), sizeof report);
-  if (report.kind < Report::Kind::started || report.kind >= Report::Kind::count) {
+  if (report.kind < Report::Kind::running || report.kind >= Report::Kind::count) {
     return tl::unexpected(FrameError{0, "kind"});
   }
   return report;

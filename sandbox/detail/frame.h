@@ -127,8 +127,8 @@ struct FrameError {
 /// What the broker and a run's init tell the service, one message each.
 struct Report {
   enum class Kind : std::uint32_t {
-    started = 1,  ///< broker: values: CPU counter follows, process events follow, CPU us so far; with pidfd of the init
-    running,      ///< init: the program's first instruction is next; with the box where it was asked for
+    running = 1,  ///< init: the program's first instruction is next; values: CPU counter follows, fork counter follows, CPU us
+                  ///< so far; with the init's pidfd, those counters, and the box where it was asked for
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full
@@ -137,7 +137,7 @@ struct Report {
     memory,       ///< broker to zygote: with its /proc/PID/maps and its trial's pagemap; without both where one can't be seen
     forked,       ///< zygote to broker: values: pid of the run's init, pid of its program (0: the fork failed)
     child_ended,  ///< broker to init: values: pid, wait status, user us, system us, peak resident bytes
-    accounted,    ///< broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask
+    accounted,    ///< init that is alone, else broker, always last: values: CPU us, peak bytes, OOM kills, fork failures, valid mask
     count,
   };
   enum Valid : std::uint64_t { cpu = 1, memory = 2, processes = 4 };

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <utility>
+#include <initializer_list>
 
 namespace fixpoint::sandbox::detail {
 
@@ -19,34 +19,36 @@ constexpr std::uint64_t kOpenFiles = 256;
 constexpr std::uint64_t kPendingSignals = 256;
 
 struct KernelLimit {
+  int resource;
   std::uint64_t soft;
   std::uint64_t hard;
 };
 
+Failure set(std::initializer_list<KernelLimit> limits) {
+  for (const KernelLimit& limit : limits) {
+    const std::uint64_t values[] = {limit.soft, limit.hard};
+    if (::syscall(SYS_prlimit64, 0, limit.resource, values, nullptr) != 0) return {Step::resource_limits, errno};
+  }
+  return {};
+}
+
+KernelLimit same(int resource, std::uint64_t value) { return {resource, value, value}; }
+
 }  // namespace
+
+Failure set_usual_limits() {
+  return set({same(RLIMIT_CORE, kNoCore), same(RLIMIT_STACK, kStackBytes), same(RLIMIT_NOFILE, kOpenFiles), same(RLIMIT_MEMLOCK, 0),
+              same(RLIMIT_MSGQUEUE, 0), same(RLIMIT_SIGPENDING, kPendingSignals), same(RLIMIT_NICE, 0), same(RLIMIT_RTPRIO, 0)});
+}
 
 Failure set_resource_limits(const ResourceLimits& limits) {
   if (fault_at(Step::resource_limits)) return {Step::resource_limits, errno};
   // A process alone hits its own limit a second late: the monitor, which sees all processes together, comes first.
   const std::uint64_t cpu_seconds = limits.cpu_milliseconds / 1000 + 1;
-  const auto same = [](std::uint64_t value) { return KernelLimit{value, value}; };
-  const std::pair<int, KernelLimit> all[] = {
-      {RLIMIT_CORE, same(kNoCore)},
-      {RLIMIT_CPU, {cpu_seconds, cpu_seconds + 1}},
-      {RLIMIT_FSIZE, same(limits.file_bytes)},
-      {RLIMIT_STACK, same(kStackBytes)},
-      {RLIMIT_NOFILE, same(kOpenFiles)},
-      {RLIMIT_MEMLOCK, same(0)},
-      {RLIMIT_MSGQUEUE, same(0)},
-      {RLIMIT_SIGPENDING, same(kPendingSignals)},
-      {RLIMIT_NICE, same(0)},
-      {RLIMIT_RTPRIO, same(0)},
-      {RLIMIT_AS, same(limits.address_space_bytes == 0 ? kUnlimited : limits.address_space_bytes)},
-      {RLIMIT_NPROC, same(limits.processes == 0 ? kUnlimited : limits.processes)}};
-  for (const auto& [resource, limit] : all) {
-    if (::syscall(SYS_prlimit64, 0, resource, &limit, nullptr) != 0) return {Step::resource_limits, errno};
-  }
-  return {};
+  return set({{RLIMIT_CPU, cpu_seconds, cpu_seconds + 1},
+              same(RLIMIT_FSIZE, limits.file_bytes),
+              same(RLIMIT_AS, limits.address_space_bytes == 0 ? kUnlimited : limits.address_space_bytes),
+              same(RLIMIT_NPROC, limits.processes == 0 ? kUnlimited : limits.processes)});
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -13,8 +13,10 @@ struct ResourceLimits {
   std::uint32_t processes = 0;            ///< 0: unlimited
 };
 
-/// Sets every rlimit of the calling process, soft and hard. What a program's filter allows: to set those of another process would
-/// need a right that root may lack.
+/// Those rlimits of the calling process, soft and hard, that are the same for every program.
+[[nodiscard]] Failure set_usual_limits();
+
+/// The others. A program's filter allows that; to set those of another process would need a right that root may lack.
 [[nodiscard]] Failure set_resource_limits(const ResourceLimits& limits);
 
 }  // namespace fixpoint::sandbox::detail

@@ -38,6 +38,12 @@ constexpr auto kProcessCheck = milliseconds(10);
 constexpr auto kRareProcessCheck = milliseconds(100);
 constexpr int kChecksOfALifetime = 20;
 
+/// Asked once: the answer comes from a file of the kernel's.
+unsigned processors() {
+  static const unsigned count = std::max(1U, std::thread::hardware_concurrency());
+  return count;
+}
+
 enum class KillReason { none, cancelled, output, processes, cpu, wall, late };
 
 /// Reads what is there, keeps at most `cap` bytes.
@@ -131,13 +137,13 @@ class Monitor {
 
 void Monitor::kill(KillReason reason) {
   if (reason_ == KillReason::none) reason_ = reason;
-  if (killed_at_ || !init_.valid()) return;
+  if (killed_at_) return;
   killed_at_ = Clock::now();
-  // The broker can do more: all processes at once, and with the processors' attention.
+  // The broker can do more: all processes at once, and with the processors' attention; also a run that is not under way yet.
   Report end;
   end.kind = Report::Kind::end;
   (void)send_message(report_.get(), std::as_bytes(std::span(&end, 1)), {});
-  (void)::syscall(SYS_pidfd_send_signal, init_.get(), SIGKILL, nullptr, 0);
+  if (init_.valid()) (void)::syscall(SYS_pidfd_send_signal, init_.get(), SIGKILL, nullptr, 0);
 }
 
 void Monitor::feed() {
@@ -155,22 +161,19 @@ void Monitor::take_report(const Report& report, Message& message) {
   heard_ = true;
   const auto values = report.values;
   switch (report.kind) {
-    case Report::Kind::started: {
+    case Report::Kind::running: {
       auto& handles = message.descriptors;
       std::size_t next = 0;
       if (next < handles.size()) init_ = std::move(handles[next++]);
       if (values[0] != 0 && next < handles.size()) cpu_counter_ = std::move(handles[next++]);
       if (values[1] != 0 && next < handles.size()) process_events_ = std::move(handles[next++]);
       cpu_base_ = options_.started_ahead ? cpu_used() : microseconds(values[2]);
+      if (next < handles.size()) result_.box = std::move(handles[next]);
       (void)refused_forks();  // from here on poll waits for a change
-      if (reason_ != KillReason::none) kill(reason_);
+      started_ = Clock::now();
+      next_cpu_check_ = *started_ + options_.limits.cpu / processors();
       break;
     }
-    case Report::Kind::running:
-      started_ = Clock::now();
-      if (!message.descriptors.empty()) result_.box = std::move(message.descriptors[0]);
-      next_cpu_check_ = *started_ + options_.limits.cpu / std::max(1U, std::thread::hardware_concurrency());
-      break;
     case Report::Kind::failed:
       if (!failure_) failure_ = Failure{static_cast<Step>(values[0]), static_cast<int>(values[1])};
       break;
@@ -239,7 +242,7 @@ void Monitor::check_limits(Clock::time_point now) {
   const microseconds left = options_.limits.cpu - cpu_used();
   if (left.count() <= 0) return kill(KillReason::cpu);
   // All processors together cannot use up what is left in less than this.
-  next_cpu_check_ = now + std::max<microseconds>(left / std::max(1U, std::thread::hardware_concurrency()), milliseconds(2));
+  next_cpu_check_ = now + std::max<microseconds>(left / processors(), milliseconds(2));
 }
 
 int Monitor::wait_time(Clock::time_point now) const {

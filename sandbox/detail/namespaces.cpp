@@ -4,7 +4,6 @@
 #include <linux/sched.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -55,12 +54,6 @@ pid_t clone_process(const Clone& options, UniqueFd& pidfd) {
   const auto child = static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
   if (child > 0) pidfd.reset(handle);
   return child;
-}
-
-UniqueFd hold_own_mounts() {
-  constexpr unsigned long kGetMountNamespace = _IO(0xFF, 3);  // PIDFD_GET_MNT_NAMESPACE of linux/pidfd.h
-  const UniqueFd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
-  return UniqueFd(::ioctl(self.get(), kGetMountNamespace, 0));
 }
 
 NamespaceIds own_namespaces() {

@@ -34,9 +34,6 @@ struct Clone {
   int cgroup = -1;               ///< v2 directory to be born in
 };
 
-/// The caller's mount namespace, kept alive by the descriptor; invalid where the kernel (before 6.11) can't tell. Needs no /proc.
-[[nodiscard]] UniqueFd hold_own_mounts();
-
 /// fork with namespaces: 0 in the child, the pid and a pidfd in the parent, -1 with errno.
 [[nodiscard]] pid_t clone_process(const Clone& options, UniqueFd& pidfd);
 

@@ -12,6 +12,7 @@
 #include <cerrno>
 
 #include "sandbox/detail/landlock.h"
+#include "sandbox/detail/limits.h"
 #include "sandbox/detail/rootfs.h"
 
 namespace fixpoint::sandbox::detail {
@@ -58,6 +59,7 @@ void confine(const TargetPlan& plan, TargetResult& result) {
     result.failure = {Step::change_directory, errno};
     return;
   }
+  if ((result.failure = set_usual_limits())) return;
   if ((result.failure = drop_privileges(plan.identity))) return;
   if ((result.failure = restrict_files(plan.landlock_version, kWritable))) return;
   sigset_t none;
