@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <ctime>
 #include <iterator>
 
 #include "sandbox/detail/box_files.h"
@@ -37,6 +38,15 @@ constexpr unsigned kFirstOwn = 16;
 
 /// A zygote that takes longer to fork is broken.
 constexpr int kForkTimeoutMs = 20'000;
+
+/// A program that has ended by then is not announced.
+constexpr int kMomentMs = 2;
+
+std::uint64_t now() {
+  timespec time{};
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return static_cast<std::uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(time.tv_nsec);
+}
 
 /// What a program used, besides what the cgroups say.
 struct Ended {
@@ -61,15 +71,16 @@ class Cell {
   void start_program();
   void adopt_program();
   void withdraw();
+  void announce();
   [[noreturn]] void watch();
-  void reap();
+  void reap(int options);
   void take_denied_call();
   void take_broker_message();
   static bool alone();
   [[noreturn]] void finish(int status, const Ended& ended);
   [[noreturn]] void fail();
-  void report(Report::Kind kind, std::initializer_list<std::uint64_t> values, std::span<const int> descriptors = {});
-  void report_running();
+  static Report make_report(Report::Kind kind, std::initializer_list<std::uint64_t> values);
+  void send(std::span<const Report> reports);
 
   const CellPlan& plan_;
   Failure failure_;
@@ -81,31 +92,42 @@ class Cell {
   UniqueFd box_;
   UniqueFd self_;
   std::uint64_t used_before_ = 0;  ///< CPU us
+  std::uint64_t started_at_ = 0;   ///< ns of the steady clock; 0 before the program may go
+  bool announced_ = false;         ///< the monitor knows that it runs
+  std::vector<char*> arguments_;
+  std::vector<char*> environment_;
   int executable_ = -1;
   WaitingProgram program_;
 };
 
-void Cell::report(Report::Kind kind, std::initializer_list<std::uint64_t> values, std::span<const int> descriptors) {
-  Report message;
-  message.kind = kind;
-  std::size_t i = 0;
-  for (const std::uint64_t value : values) message.values[i++] = value;
-  (void)send_message(fds_[3].get(), std::as_bytes(std::span(&message, 1)), descriptors);
+Report Cell::make_report(Report::Kind kind, std::initializer_list<std::uint64_t> values) {
+  Report report;
+  report.kind = kind;
+  std::copy(values.begin(), values.end(), report.values);
+  return report;
 }
 
-/// With what the monitor needs to watch the run.
-void Cell::report_running() {
-  const CounterFiles& counters = *plan_.counters;
-  std::vector<int> handles{self_.get()};
-  if (counters.cpu.valid()) handles.push_back(counters.cpu.get());
-  if (counters.forks.valid()) handles.push_back(counters.forks.get());
-  if (launch_.has(LaunchFrame::keep_box)) handles.push_back(box_.get());
-  report(Report::Kind::running, {counters.cpu.valid() ? 1U : 0U, counters.forks.valid() ? 1U : 0U, used_before_}, handles);
-  box_.reset();
+/// In one message: each wakes the monitor. The first that it ever hears of a program that runs has what it needs to watch it.
+void Cell::send(std::span<const Report> reports) {
+  std::vector<Report> all;
+  std::vector<int> handles;
+  if (!announced_ && started_at_ != 0) {
+    announced_ = true;
+    const CounterFiles& counters = *plan_.counters;
+    all.push_back(make_report(Report::Kind::running,
+                              {counters.cpu.valid() ? 1U : 0U, counters.forks.valid() ? 1U : 0U, used_before_, started_at_}));
+    handles.push_back(self_.get());
+    if (counters.cpu.valid()) handles.push_back(counters.cpu.get());
+    if (counters.forks.valid()) handles.push_back(counters.forks.get());
+    if (launch_.has(LaunchFrame::keep_box)) handles.push_back(box_.get());
+  }
+  all.insert(all.end(), reports.begin(), reports.end());
+  (void)send_message(fds_[3].get(), std::as_bytes(std::span(all)), handles);
 }
 
 void Cell::fail() {
-  report(Report::Kind::failed, {static_cast<std::uint64_t>(failure_.step), static_cast<std::uint64_t>(failure_.error)});
+  const Report failed = make_report(Report::Kind::failed, {static_cast<std::uint64_t>(failure_.step), static_cast<std::uint64_t>(failure_.error)});
+  (void)send_message(fds_[3].get(), std::as_bytes(std::span(&failed, 1)), {});
   ::_exit(1);
 }
 
@@ -164,6 +186,7 @@ void Cell::stand_by() {
   sigaddset(&child_signal, SIGCHLD);
   signals_.reset(::signalfd(-1, &child_signal, SFD_CLOEXEC | SFD_NONBLOCK));
   if (plan_.policy) prepare_program(*plan_.policy);
+  used_before_ = parse_cpu_counter(reread(plan_.counters->cpu));
 }
 
 bool Cell::receive() {
@@ -207,28 +230,30 @@ void Cell::start_program() {
     all.push_back(nullptr);
     return all;
   };
-  const std::vector<char*> arguments = pointers(launch_.arguments), environment = pointers(launch_.environment);
-  const Command command{executable_, arguments.data(), environment.data(),
-                        {launch_.cpu_milliseconds, launch_.file_bytes,
-                         launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1}};
+  arguments_ = pointers(launch_.arguments);
+  environment_ = pointers(launch_.environment);
   Streams streams;
   for (int i = 0; i < 3; ++i) streams.standard[i] = fds_[static_cast<std::size_t>(i)].get();
   if (launch_.has(LaunchFrame::judge)) {
     streams.questions = fds_[4].get();
     streams.answers = fds_[5].get();
   }
-  if (program_.waits() && launch_.policy_id != plan_.policy) program_.end();
-  if (!program_.waits()) prepare_program(launch_.policy_id);
+  if (program_.started() && launch_.policy_id != plan_.policy) program_.end();
+  if (!program_.started()) prepare_program(launch_.policy_id);
   if (!failure_) failure_ = place_streams(streams);
-  if (!failure_) failure_ = program_.execute(command);
   if (failure_) fail();
   listener_ = program_.take_listener();
+  withdraw();
+  started_at_ = now();
+  program_.execute({executable_, arguments_.data(), environment_.data(),
+                    {launch_.cpu_milliseconds, launch_.file_bytes,
+                     launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1}});
 }
 
 /// The program comes from a zygote: it has entered these namespaces and confined itself; it waits for a word from here.
 void Cell::adopt_program() {
   const int link = fds_.back().get();
-  if (program_.waits()) program_.end();
+  if (program_.started()) program_.end();
   // Before this word the zygote's child would enter what this process came with: the broker's root and network.
   constexpr char kPrepared = 1;
   if (::send(link, &kPrepared, 1, MSG_NOSIGNAL) != 1) {
@@ -249,8 +274,8 @@ void Cell::adopt_program() {
   if (failure_) fail();
   if (!message->descriptors.empty()) listener_ = std::move(message->descriptors[0]);
   const UniqueFd own = std::move(fds_.back());
-  report_running();
   withdraw();
+  started_at_ = now();
   constexpr char kGo = 1;
   if (::send(own.get(), &kGo, 1, MSG_NOSIGNAL) != 1) {
     failure_ = {Step::fork_zygote, errno};
@@ -258,14 +283,21 @@ void Cell::adopt_program() {
   }
 }
 
-/// From here on the init needs no right at all. It goes on holding what the program writes to: to hear that it is closed would only
-/// wake the monitor before there is anything to know.
-void Cell::withdraw() {
+/// Tells the monitor of a program that runs for longer than a moment. Of a shorter one it hears when that has ended.
+void Cell::announce() {
+  if (program_.started() && !program_.left()) return;  // it still uses these descriptors
+  send({});
+  // Not what the program writes to: to hear that it is closed would only wake the monitor before there is anything to know.
   ::close_range(0, 4, 0);
   for (std::size_t i = 0; i < fds_.size(); ++i) {
     if (i == 0 || i > 3) fds_[i].reset();
   }
   self_.reset();
+  box_.reset();
+}
+
+/// From here on the init needs no right at all.
+void Cell::withdraw() {
   if ((failure_ = drop_privileges(plan_.init))) fail();
   // A change of uid clears it.
   ::prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0);
@@ -279,9 +311,11 @@ void Cell::take_denied_call() {
     if (errno != ENOENT && errno != EINTR) listener_.reset();
     return;
   }
-  report(Report::Kind::denied,
-         {call->data.arch, static_cast<std::uint64_t>(static_cast<std::uint32_t>(call->data.nr)), call->data.args[0],
-          call->data.args[1], call->data.args[2], call->data.args[3], call->data.args[4], call->data.args[5]});
+  const Report denied = make_report(
+      Report::Kind::denied,
+      {call->data.arch, static_cast<std::uint64_t>(static_cast<std::uint32_t>(call->data.nr)), call->data.args[0],
+       call->data.args[1], call->data.args[2], call->data.args[3], call->data.args[4], call->data.args[5]});
+  send(std::span(&denied, 1));
   finish(SIGSYS, {});  // the call never returns: everything in the namespace ends with its init
 }
 
@@ -306,26 +340,27 @@ void Cell::finish(int status, const Ended& ended) {
   struct statfs space {};
   const bool full = ::statfs(kWritable, &space) == 0 && (space.f_bfree == 0 || space.f_ffree == 0);
   const bool last = alone();
-  const Report used = last ? accounted(*plan_.counters, plan_.counted) : Report{};
+  std::vector<Report> all{make_report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
+                                                            ended.user_microseconds, ended.system_microseconds,
+                                                            ended.peak_resident_bytes, full ? 1U : 0U})};
+  // Otherwise the broker accounts for them, once our end has ended the others.
+  if (last) all.push_back(accounted(*plan_.counters, plan_.counted));
   // The broker first: it kills a run whose monitor hangs up before its time.
   if (last) (void)send_message(plan_.socket, std::as_bytes(std::span("a", 1)), {});
-  report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
-                               ended.user_microseconds, ended.system_microseconds, ended.peak_resident_bytes,
-                               full ? 1U : 0U});
-  // Otherwise the broker, once our end has ended the others.
-  if (last) (void)send_message(fds_[3].get(), std::as_bytes(std::span(&used, 1)), {});
+  send(all);
   ::_exit(0);
 }
 
-void Cell::reap() {
+void Cell::reap(int options) {
   signalfd_siginfo pending{};
   (void)!::read(signals_.get(), &pending, sizeof pending);
   while (true) {
     int status = 0;
     rusage usage{};
-    const pid_t ended = ::wait4(-1, &status, WNOHANG | __WALL, &usage);
+    const pid_t ended = ::wait4(-1, &status, options | __WALL, &usage);
     if (ended <= 0) return;
     if (ended != program_.pid()) continue;
+    if ((failure_ = program_.failure())) fail();
     rusage children{};
     ::getrusage(RUSAGE_CHILDREN, &children);
     finish(status, {microseconds_of(children.ru_utime), microseconds_of(children.ru_stime),
@@ -336,12 +371,18 @@ void Cell::reap() {
 void Cell::watch() {
   while (true) {
     pollfd files[3] = {{signals_.get(), POLLIN, 0}, {plan_.socket, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    if (::poll(files, listener_.valid() ? 3 : 2, -1) < 0) continue;
+    const int ready = ::poll(files, listener_.valid() ? 3 : 2, announced_ ? -1 : kMomentMs);
+    if (ready == 0) announce();
+    if (ready <= 0) continue;
     // A denied call first: the process that made it may have been killed since.
     if (listener_.valid() && (files[2].revents & POLLIN) != 0) take_denied_call();
-    if (listener_.valid() && (files[2].revents & ~POLLIN) != 0) listener_.reset();
+    // Nobody has the filter any more: all that had it are about to end.
+    if (listener_.valid() && (files[2].revents & ~POLLIN) != 0) {
+      if (program_.started()) reap(0);
+      listener_.reset();
+    }
     if (files[1].revents != 0) take_broker_message();
-    if (files[0].revents != 0) reap();
+    if (files[0].revents != 0) reap(WNOHANG);
   }
 }
 
@@ -350,15 +391,11 @@ void Cell::run() {
   close_inherited();
   if (!failure_) stand_by();
   if (!receive()) ::_exit(0);
-  used_before_ = parse_cpu_counter(reread(plan_.counters->cpu));
   place_files();
-  if (launch_.has(LaunchFrame::fork_zygote)) {
-    adopt_program();
-  } else {
-    start_program();
-    report_running();
-    withdraw();
-  }
+  if (launch_.has(LaunchFrame::fork_zygote)) adopt_program();
+  else start_program();
+  // At once where a second start, after the broker's death, or a late look at what was used so far would make a difference.
+  if (launch_.has(LaunchFrame::judge) || launch_.has(LaunchFrame::wait_for_job)) announce();
   watch();
 }
 

@@ -127,8 +127,8 @@ struct FrameError {
 /// What the broker and a run's init tell the service, one message each.
 struct Report {
   enum class Kind : std::uint32_t {
-    running = 1,  ///< init: the program's first instruction is next; values: CPU counter follows, fork counter follows, CPU us
-                  ///< so far; with the init's pidfd, those counters, and the box where it was asked for
+    running = 1,  ///< init: the program runs; values: CPU counter follows, fork counter follows, CPU us before, when it began (ns
+                  ///< of the steady clock); with the init's pidfd, those counters, and the box where it was asked for
     failed,       ///< values: step, errno
     denied,       ///< values: architecture, number, then up to six arguments
     ended,        ///< init: values: wait status, user us, system us, peak resident bytes, files full

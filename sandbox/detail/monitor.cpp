@@ -170,7 +170,7 @@ void Monitor::take_report(const Report& report, Message& message) {
       cpu_base_ = options_.started_ahead ? cpu_used() : microseconds(values[2]);
       if (next < handles.size()) result_.box = std::move(handles[next]);
       (void)refused_forks();  // from here on poll waits for a change
-      started_ = Clock::now();
+      started_ = options_.started_ahead ? Clock::now() : Clock::time_point(std::chrono::nanoseconds(values[3]));
       next_cpu_check_ = *started_ + options_.limits.cpu / processors();
       break;
     }
@@ -208,8 +208,10 @@ void Monitor::read_reports() {
       if (errno != EAGAIN) done_ = true;  // broker and init are gone
       return;
     }
-    const auto report = parse_report(message->bytes);
-    if (report) take_report(*report, *message);
+    // An init says all that it has to say at once.
+    for (std::span<const std::byte> rest = message->bytes; rest.size() >= sizeof(Report); rest = rest.subspan(sizeof(Report))) {
+      if (const auto report = parse_report(rest.first(sizeof(Report)))) take_report(*report, *message);
+    }
   }
 }
 

@@ -63,11 +63,9 @@ Failure WaitingProgram::start(const TargetPlan& plan, bool nested_user_namespace
   return result_.failure;
 }
 
-Failure WaitingProgram::execute(const Command& command) {
+void WaitingProgram::execute(const Command& command) {
   command_ = command;
   tell(told_, 1);
-  wait_while(state_, stands);
-  return result_.failure;
 }
 
 void WaitingProgram::end() {

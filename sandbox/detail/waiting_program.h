@@ -22,16 +22,21 @@ struct Command {
 };
 
 /// The process of a program that is yet to come: confined already, all that it has left to do is to limit itself and execve. It shares the memory
-/// and the descriptors of the caller until then, so that nothing is copied and its seccomp listener is the caller's; of the two only
-/// one runs at a time. For one caller without threads, and never moved: the process has its address.
+/// and the descriptors of the caller until then, so that nothing is copied and its seccomp listener is the caller's. For one caller
+/// without threads, and never moved: the process has its address.
 class WaitingProgram {
  public:
   /// Returns when it waits for its command, or why it does not.
   [[nodiscard]] Failure start(const TargetPlan& plan, bool nested_user_namespace);
-  /// False before it is started and once it has been ended.
-  [[nodiscard]] bool waits() const { return pid_ > 0; }
-  /// Returns when the program's first instruction is next, or the command's failure.
-  [[nodiscard]] Failure execute(const Command& command);
+  /// False before it is started and once end() has been called.
+  [[nodiscard]] bool started() const { return pid_ > 0; }
+  /// Lets it go. Until it has left, the caller may look at its own memory and wait for descriptors, and must change neither; to stop and
+  /// go on once more would cost more than all that is left to do.
+  void execute(const Command& command);
+  /// Whether it runs its own program, or has ended.
+  [[nodiscard]] bool left() const { return state_.load() == gone; }
+  /// Why it ended without a program; to be asked when it has ended.
+  [[nodiscard]] Failure failure() const { return result_.failure; }
   /// It is not needed after all.
   void end();
   [[nodiscard]] pid_t pid() const { return pid_; }
