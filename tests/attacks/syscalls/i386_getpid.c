@@ -1,5 +1,5 @@
 // @attack calls the kernel by the 32-bit gate, where numbers mean other calls
-// @expect denied i386:20 | signal
+// @expect denied i386:getpid | signal
 #include "attack.h"
 
 int main(void) {

@@ -1,5 +1,5 @@
 // @attack tries a file call by the 32-bit gate
-// @expect denied i386:10 | signal
+// @expect denied i386:unlink | signal
 #include "attack.h"
 
 int main(void) {
