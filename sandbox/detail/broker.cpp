@@ -61,6 +61,7 @@ struct LiveCell {
   UniqueFd report;  ///< valid once it has a job
   UniqueFd network;
   CgroupLeaf leaf;
+  UniqueFd listener;  ///< seccomp's, of a run with a denied call
   pid_t zygote = 0;   ///< whose fork the program is
   bool ending = false;
   bool answered = false;  ///< its monitor has all that it waits for
@@ -382,9 +383,12 @@ bool Broker::refill() {
   return ready < ready_cells_ && make_cell(*last_).has_value();
 }
 
-/// The one thing that a cell's init ever says to us: that its monitor has its answer.
+/// What a cell's init has said: keep this listener until I am gone, or that its monitor has its answer.
 void Broker::hear(LiveCell& cell) {
-  if (receive_message(cell.socket.get(), false)) cell.answered = true;
+  while (std::optional<Message> word = receive_message(cell.socket.get(), false)) {
+    if (word->descriptors.empty()) cell.answered = true;
+    else cell.listener = std::move(word->descriptors[0]);
+  }
 }
 
 void Broker::reap() {

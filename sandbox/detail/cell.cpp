@@ -316,7 +316,11 @@ void Cell::take_denied_call() {
       {call->data.arch, static_cast<std::uint64_t>(static_cast<std::uint32_t>(call->data.nr)), call->data.args[0],
        call->data.args[1], call->data.args[2], call->data.args[3], call->data.args[4], call->data.args[5]});
   send(std::span(&denied, 1));
-  finish(SIGSYS, {});  // the call never returns: everything in the namespace ends with its init
+  // The call never returns: everything in the namespace ends with its init. But an init that ends closes its files before it kills, and
+  // the call would be answered with ENOSYS in between if nobody else held the listener: the broker does, or the message on its way.
+  const int listener = listener_.get();
+  (void)send_message(plan_.socket, std::as_bytes(std::span("l", 1)), std::span(&listener, 1));
+  finish(SIGSYS, {});
 }
 
 /// A zygote's child is not ours to wait for; the broker passes on what the zygote saw.
