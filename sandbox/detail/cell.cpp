@@ -42,6 +42,9 @@ constexpr int kForkTimeoutMs = 20'000;
 /// A program that has ended by then is not announced.
 constexpr int kMomentMs = 2;
 
+/// So many dead orphans are reaped at a program's end; where there are more, some are still being made.
+constexpr int kOrphans = 4096;
+
 std::uint64_t now() {
   timespec time{};
   ::clock_gettime(CLOCK_MONOTONIC, &time);
@@ -72,6 +75,7 @@ class Cell {
   void adopt_program();
   void withdraw();
   void announce();
+  void announce_in_time();
   [[noreturn]] void watch();
   void reap(int options);
   void take_denied_call();
@@ -94,6 +98,7 @@ class Cell {
   std::uint64_t used_before_ = 0;  ///< CPU us
   std::uint64_t started_at_ = 0;   ///< ns of the steady clock; 0 before the program may go
   bool announced_ = false;         ///< the monitor knows that it runs
+  bool settled_ = false;           ///< what the program alone needs is closed here
   std::vector<char*> arguments_;
   std::vector<char*> environment_;
   int executable_ = -1;
@@ -286,7 +291,8 @@ void Cell::adopt_program() {
 /// Tells the monitor of a program that runs for longer than a moment. Of a shorter one it hears when that has ended.
 void Cell::announce() {
   if (program_.started() && !program_.left()) return;  // it still uses these descriptors
-  send({});
+  if (!announced_) send({});
+  settled_ = true;
   // Not what the program writes to: to hear that it is closed would only wake the monitor before there is anything to know.
   ::close_range(0, 4, 0);
   for (std::size_t i = 0; i < fds_.size(); ++i) {
@@ -294,6 +300,12 @@ void Cell::announce() {
   }
   self_.reset();
   box_.reset();
+}
+
+/// By the clock, not where nothing happens for a moment: a program whose orphans end all the time would have no limits.
+void Cell::announce_in_time() {
+  constexpr std::uint64_t kMomentNs = kMomentMs * 1'000'000ULL;
+  if (!settled_ && now() - started_at_ >= kMomentNs) announce();
 }
 
 /// From here on the init needs no right at all.
@@ -334,9 +346,8 @@ void Cell::take_broker_message() {
 
 /// Whether nothing else lives in this namespace: what a program leaves becomes its init's.
 bool Cell::alone() {
-  pid_t ended = 0;
-  while ((ended = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr)) > 0) {
-  }
+  pid_t ended = 1;
+  for (int i = 0; ended > 0 && i < kOrphans; ++i) ended = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr);
   return ended < 0 && errno == ECHILD;
 }
 
@@ -363,7 +374,10 @@ void Cell::reap(int options) {
     rusage usage{};
     const pid_t ended = ::wait4(-1, &status, options | __WALL, &usage);
     if (ended <= 0) return;
-    if (ended != program_.pid()) continue;
+    if (ended != program_.pid()) {
+      announce_in_time();
+      continue;
+    }
     if ((failure_ = program_.failure())) fail();
     rusage children{};
     ::getrusage(RUSAGE_CHILDREN, &children);
@@ -375,8 +389,8 @@ void Cell::reap(int options) {
 void Cell::watch() {
   while (true) {
     pollfd files[3] = {{signals_.get(), POLLIN, 0}, {plan_.socket, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
-    const int ready = ::poll(files, listener_.valid() ? 3 : 2, announced_ ? -1 : kMomentMs);
-    if (ready == 0) announce();
+    const int ready = ::poll(files, listener_.valid() ? 3 : 2, settled_ ? -1 : kMomentMs);
+    announce_in_time();
     if (ready <= 0) continue;
     // A denied call first: the process that made it may have been killed since.
     if (listener_.valid() && (files[2].revents & POLLIN) != 0) take_denied_call();
