@@ -81,7 +81,7 @@ class Cell {
   void take_denied_call();
   void take_broker_message();
   static bool alone();
-  [[noreturn]] void finish(int status, const Ended& ended);
+  [[noreturn]] void finish(int status, const Ended& ended, bool last);
   [[noreturn]] void fail();
   static Report make_report(Report::Kind kind, std::initializer_list<std::uint64_t> values);
   void send(std::span<const Report> reports);
@@ -332,7 +332,8 @@ void Cell::take_denied_call() {
   // the call would be answered with ENOSYS in between if nobody else held the listener: the broker does, or the message on its way.
   const int listener = listener_.get();
   (void)send_message(plan_.socket, std::as_bytes(std::span("l", 1)), std::span(&listener, 1));
-  finish(SIGSYS, {});
+  // A zygote's program is no child of ours: we'd seem alone.
+  finish(SIGSYS, {}, false);
 }
 
 /// A zygote's child is not ours to wait for; the broker passes on what the zygote saw.
@@ -341,20 +342,20 @@ void Cell::take_broker_message() {
   if (!message) ::_exit(2);  // the broker is gone
   const auto ended = parse_report(message->bytes);
   if (!ended || ended->kind != Report::Kind::child_ended) ::_exit(2);
-  finish(static_cast<int>(ended->values[1]), {ended->values[2], ended->values[3], ended->values[4]});
+  finish(static_cast<int>(ended->values[1]), {ended->values[2], ended->values[3], ended->values[4]}, alone());
 }
 
-/// Whether nothing else lives in this namespace: what a program leaves becomes its init's.
+/// Whether nothing else lives in this namespace, once the program has ended: what it leaves becomes its init's.
 bool Cell::alone() {
   pid_t ended = 1;
   for (int i = 0; ended > 0 && i < kOrphans; ++i) ended = ::wait4(-1, nullptr, WNOHANG | __WALL, nullptr);
   return ended < 0 && errno == ECHILD;
 }
 
-void Cell::finish(int status, const Ended& ended) {
+/// `last`: nothing else lives.
+void Cell::finish(int status, const Ended& ended, bool last) {
   struct statfs space {};
   const bool full = ::statfs(kWritable, &space) == 0 && (space.f_bfree == 0 || space.f_ffree == 0);
-  const bool last = alone();
   std::vector<Report> all{make_report(Report::Kind::ended, {static_cast<std::uint64_t>(static_cast<std::uint32_t>(status)),
                                                             ended.user_microseconds, ended.system_microseconds,
                                                             ended.peak_resident_bytes, full ? 1U : 0U})};
@@ -382,7 +383,7 @@ void Cell::reap(int options) {
     rusage children{};
     ::getrusage(RUSAGE_CHILDREN, &children);
     finish(status, {microseconds_of(children.ru_utime), microseconds_of(children.ru_stime),
-                    static_cast<std::uint64_t>(usage.ru_maxrss) * 1024});
+                    static_cast<std::uint64_t>(usage.ru_maxrss) * 1024}, alone());
   }
 }
 
