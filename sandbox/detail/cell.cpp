@@ -74,8 +74,9 @@ class Cell {
   void start_program();
   void adopt_program();
   void withdraw();
-  void announce();
-  void announce_in_time();
+  void let_go();
+  void settle();
+  void settle_in_time();
   [[noreturn]] void watch();
   void reap(int options);
   void take_denied_call();
@@ -248,8 +249,7 @@ void Cell::start_program() {
   if (!failure_) failure_ = place_streams(streams);
   if (failure_) fail();
   listener_ = program_.take_listener();
-  withdraw();
-  started_at_ = now();
+  let_go();
   program_.execute({executable_, arguments_.data(), environment_.data(),
                     {launch_.cpu_milliseconds, launch_.file_bytes,
                      launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1}});
@@ -279,8 +279,7 @@ void Cell::adopt_program() {
   if (failure_) fail();
   if (!message->descriptors.empty()) listener_ = std::move(message->descriptors[0]);
   const UniqueFd own = std::move(fds_.back());
-  withdraw();
-  started_at_ = now();
+  let_go();
   constexpr char kGo = 1;
   if (::send(own.get(), &kGo, 1, MSG_NOSIGNAL) != 1) {
     failure_ = {Step::fork_zygote, errno};
@@ -288,8 +287,17 @@ void Cell::adopt_program() {
   }
 }
 
-/// Tells the monitor of a program that runs for longer than a moment. Of a shorter one it hears when that has ended.
-void Cell::announce() {
+/// The program's go comes next. The monitor hears of it first where a second start, after the broker's death, or a late look at what was
+/// used so far would make a difference.
+void Cell::let_go() {
+  withdraw();
+  started_at_ = now();
+  if (launch_.has(LaunchFrame::judge) || launch_.has(LaunchFrame::wait_for_job)) send({});
+}
+
+/// Of a program that runs for longer than a moment: the monitor hears of it, if it has not, and what only the program needs is closed.
+/// Of a shorter one it hears when that has ended.
+void Cell::settle() {
   if (program_.started() && !program_.left()) return;  // it still uses these descriptors
   if (!announced_) send({});
   settled_ = true;
@@ -303,9 +311,9 @@ void Cell::announce() {
 }
 
 /// By the clock, not where nothing happens for a moment: a program whose orphans end all the time would have no limits.
-void Cell::announce_in_time() {
+void Cell::settle_in_time() {
   constexpr std::uint64_t kMomentNs = kMomentMs * 1'000'000ULL;
-  if (!settled_ && now() - started_at_ >= kMomentNs) announce();
+  if (!settled_ && now() - started_at_ >= kMomentNs) settle();
 }
 
 /// From here on the init needs no right at all.
@@ -376,7 +384,7 @@ void Cell::reap(int options) {
     const pid_t ended = ::wait4(-1, &status, options | __WALL, &usage);
     if (ended <= 0) return;
     if (ended != program_.pid()) {
-      announce_in_time();
+      settle_in_time();
       continue;
     }
     if ((failure_ = program_.failure())) fail();
@@ -391,7 +399,7 @@ void Cell::watch() {
   while (true) {
     pollfd files[3] = {{signals_.get(), POLLIN, 0}, {plan_.socket, POLLIN, 0}, {listener_.get(), POLLIN, 0}};
     const int ready = ::poll(files, listener_.valid() ? 3 : 2, settled_ ? -1 : kMomentMs);
-    announce_in_time();
+    settle_in_time();
     if (ready <= 0) continue;
     // A denied call first: the process that made it may have been killed since.
     if (listener_.valid() && (files[2].revents & POLLIN) != 0) take_denied_call();
@@ -413,8 +421,7 @@ void Cell::run() {
   place_files();
   if (launch_.has(LaunchFrame::fork_zygote)) adopt_program();
   else start_program();
-  // At once where a second start, after the broker's death, or a late look at what was used so far would make a difference.
-  if (launch_.has(LaunchFrame::judge) || launch_.has(LaunchFrame::wait_for_job)) announce();
+  if (announced_) settle();
   watch();
 }
 
