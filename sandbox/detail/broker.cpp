@@ -412,8 +412,8 @@ void Broker::reap() {
     }
     LiveCell& cell = found->second;
     hear(cell);
-    // The namespace is empty: its init is reaped only after everything else in it.
-    if (cell.report.valid() && !cell.answered) send_report(cell.report.get(), accounted(cell.leaf.counters(), counted_));
+    // The namespace is empty: its init is reaped only after everything else in it. One that was killed may have answered to us alone.
+    if (cell.report.valid() && (!cell.answered || WIFSIGNALED(status))) send_report(cell.report.get(), accounted(cell.leaf.counters(), counted_));
     // One that was told to end may have ended by itself just before: its leaf has been killed all the same.
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
