@@ -137,7 +137,8 @@ class Monitor {
 
 void Monitor::kill(KillReason reason) {
   if (reason_ == KillReason::none) reason_ = reason;
-  if (killed_at_) return;
+  // What a program writes may be here before the word that it runs, which comes within a moment, with its box and what it began with.
+  if (killed_at_ || (reason == KillReason::output && !started_)) return;
   killed_at_ = Clock::now();
   // The broker can do more: all processes at once, and with the processors' attention; also a run that is not under way yet.
   Report end;
@@ -172,6 +173,7 @@ void Monitor::take_report(const Report& report, Message& message) {
       (void)refused_forks();  // from here on poll waits for a change
       started_ = options_.started_ahead ? Clock::now() : Clock::time_point(std::chrono::nanoseconds(values[3]));
       next_cpu_check_ = *started_ + options_.limits.cpu / processors();
+      if (reason_ == KillReason::output) kill(reason_);
       break;
     }
     case Report::Kind::failed:
@@ -284,7 +286,8 @@ void Monitor::step() {
     if ((files[events].revents & POLLPRI) != 0 && refused_forks() > 0) kill(KillReason::processes);
     if (files[report].revents != 0) read_reports();
   }
-  check_limits(Clock::now());
+  // Of a run that is over the counters may be another's already.
+  if (!done_) check_limits(Clock::now());
   if (killed_at_ && Clock::now() > *killed_at_ + kKillTime) done_ = true;
 }
 
@@ -326,7 +329,8 @@ void Monitor::decide() {
     usage.peak_memory_bytes = ended_->values[3];
     usage.files_full = ended_->values[4] != 0;
   }
-  if ((valid & Report::cpu) != 0) usage.cpu = microseconds(accounted_->values[0]) - cpu_base_;
+  // Without a start it is not known what the counter began with.
+  if ((valid & Report::cpu) != 0) usage.cpu = started_ ? std::max(microseconds(accounted_->values[0]) - cpu_base_, microseconds(0)) : microseconds(0);
   if ((valid & Report::memory) != 0) {
     usage.peak_memory_bytes = accounted_->values[1];
     usage.oom_kills = static_cast<std::uint32_t>(accounted_->values[2]);
@@ -342,7 +346,7 @@ void Monitor::decide() {
   else if (reason_ == KillReason::output) result_.outcome = OutputLimit{};
   else if (reason_ == KillReason::processes || usage.fork_failures > 0) result_.outcome = ProcessLimit{};
   else if (reason_ == KillReason::cpu || usage.cpu > options_.limits.cpu) result_.outcome = CpuLimit{};
-  else if (reason_ == KillReason::wall) result_.outcome = WallLimit{};
+  else if (reason_ == KillReason::wall || usage.wall > options_.limits.wall) result_.outcome = WallLimit{};
   else if (ended_) result_.outcome = ended_outcome();
   else result_.outcome = InternalError{"the run's init was killed"};
 }
@@ -350,7 +354,7 @@ void Monitor::decide() {
 RunResult Monitor::run() {
   feed();
   while (!done_) step();
-  // Nothing of the run is alive: what it wrote is in the pipes, and then comes their end.
+  // Nothing of the program is alive: what it wrote is in the pipes.
   bool over = output_.take();
   over = errors_.take() || over;
   if (over && options_.overflow == Overflow::kill && reason_ == KillReason::none) reason_ = KillReason::output;
