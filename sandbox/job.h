@@ -22,7 +22,7 @@ struct File {
 
 /// Two pipe ends that the caller made for a conversation with a driver in the jail. The driver reads `questions` on file
 /// descriptor 3 and writes to `answers` on descriptor 4; stdin and stdout are not involved. Borrowed for the call of run:
-/// the sandbox keeps no copy once the program has started, so the caller sees end of file when the driver is gone.
+/// the sandbox keeps no copy for longer than a moment after the start, so the caller sees end of file when the driver is gone.
 struct JudgeChannel {
   int questions_fd = -1;
   int answers_fd = -1;

@@ -183,7 +183,7 @@ void Cell::close_inherited() const {
 void Cell::stand_by() {
   self_.reset(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
   box_.reset(::open(kBox, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!box_.valid()) {
+  if (!self_.valid() || !box_.valid()) {
     failure_ = {Step::write_files, errno};
     return;
   }

@@ -124,7 +124,7 @@ struct FrameError {
 /// Relative, at most 4 components of [A-Za-z0-9._-] that are at most 100 long, neither "." nor ".." nor starting with "-".
 [[nodiscard]] bool is_safe_path(std::string_view path);
 
-/// What the broker and a run's init tell the service, one message each.
+/// What the broker and a run's init tell the service. An init may say several in one message.
 struct Report {
   enum class Kind : std::uint32_t {
     running = 1,  ///< init: the program runs; values: CPU counter follows, fork counter follows, CPU us before, when it began (ns

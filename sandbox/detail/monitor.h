@@ -37,11 +37,11 @@ struct RunResult {
   Output output;
   Output errors;
   Usage usage;
-  bool unheard = false;  ///< nobody ever spoke for this run: the broker died with its frame unread, nothing was started
+  bool unheard = false;  ///< nobody ever spoke for this run: the broker died before it was started, or within its first moment
   UniqueFd box;  ///< the working directory, where LaunchFrame::keep_box asked for it; nothing can change it any more
 };
 
-/// Watches one run from its start to the moment when nothing of it is left: feeds stdin, keeps output under its cap while it
+/// Watches one run from its start to the moment when nothing of its program is left: feeds stdin, keeps output under its cap while it
 /// is written, counts CPU time, watches the clock, kills at a limit, and decides the verdict. Each reason to kill is noted
 /// before the kill, so that it is not mistaken for what follows from it.
 [[nodiscard]] RunResult watch_run(RunEnds ends, const MonitorOptions& options, std::stop_token stop);
