@@ -251,10 +251,10 @@ tl::expected<pid_t, Failure> Broker::take_cell(const Expected& wanted) {
 }
 
 Failure Broker::hand_over(LiveCell& cell, const LaunchFrame& frame, Message& message) {
-  if (fault_at(Step::set_cgroup_limits)) return {Step::set_cgroup_limits, errno};
-  if (const Failure failure = cell.leaf.set_limits({frame.memory_bytes, frame.processes})) return failure;
   cell.report.reset(::dup(message.descriptors[3].get()));
   if (!cell.report.valid()) return {Step::send_to_init, errno};
+  if (fault_at(Step::set_cgroup_limits)) return {Step::set_cgroup_limits, errno};
+  if (const Failure failure = cell.leaf.set_limits({frame.memory_bytes, frame.processes})) return failure;
   if (fault_at(Step::send_to_init)) return {Step::send_to_init, errno};
   std::vector<int> descriptors;
   for (const UniqueFd& fd : message.descriptors) descriptors.push_back(fd.get());

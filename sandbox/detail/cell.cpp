@@ -244,7 +244,7 @@ void Cell::start_program() {
     streams.questions = fds_[4].get();
     streams.answers = fds_[5].get();
   }
-  if (program_.started() && launch_.policy_id != plan_.policy) program_.end();
+  if (program_.started() && (launch_.policy_id != plan_.policy || program_.left())) program_.end();
   if (!program_.started()) prepare_program(launch_.policy_id);
   if (!failure_) failure_ = place_streams(streams);
   if (failure_) fail();

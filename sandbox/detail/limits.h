@@ -13,7 +13,7 @@ struct ResourceLimits {
   std::uint32_t processes = 0;            ///< 0: unlimited
 };
 
-/// Those rlimits of the calling process, soft and hard, that are the same for every program.
+/// Those rlimits of the calling process, soft and hard, that are the same for every program; makes room for the others.
 [[nodiscard]] Failure set_usual_limits();
 
 /// The others. A program's filter allows that; to set those of another process would need a right that root may lack.

@@ -60,6 +60,7 @@ Failure WaitingProgram::start(const TargetPlan& plan, bool nested_user_namespace
   pid_ = fault_at(Step::clone_target) ? -1 : ::clone(entry, stack + sizeof stack, flags, this, nullptr, nullptr, &state_);
   if (pid_ < 0) return {Step::clone_target, errno};
   wait_while(state_, prepares);
+  if (left() && !result_.failure) return {Step::clone_target, ECHILD};  // it was killed
   return result_.failure;
 }
 
