@@ -22,6 +22,7 @@
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/host.h"
 #include "sandbox/detail/landlock.h"
+#include "sandbox/detail/limits.h"
 #include "sandbox/detail/namespaces.h"
 #include "sandbox/detail/rootfs.h"
 #include "sandbox/detail/zygotes.h"
@@ -284,7 +285,7 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
   fork.notify = host_.notify ? 1 : 0;
   fork.judge = frame.has(LaunchFrame::judge) ? 1 : 0;
   fork.wait_for_job = frame.has(LaunchFrame::wait_for_job) ? 1 : 0;
-  fork.processes = frame.processes + 1;
+  fork.processes = process_rlimit(frame.processes, (counted_ & Report::processes) != 0);
   fork.cpu_milliseconds = frame.cpu_milliseconds;
   fork.file_bytes = frame.file_bytes;
   fork.address_space_bytes = frame.has(LaunchFrame::limit_address_space) ? frame.memory_bytes : 0;

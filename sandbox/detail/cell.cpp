@@ -252,7 +252,8 @@ void Cell::start_program() {
   let_go();
   program_.execute({executable_, arguments_.data(), environment_.data(),
                     {launch_.cpu_milliseconds, launch_.file_bytes,
-                     launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0, launch_.processes + 1}});
+                     launch_.has(LaunchFrame::limit_address_space) ? launch_.memory_bytes : 0,
+                     process_rlimit(launch_.processes, (plan_.counted & Report::processes) != 0)}});
 }
 
 /// The program comes from a zygote: it has entered these namespaces and confined itself; it waits for a word from here.

@@ -36,9 +36,11 @@ KernelLimit same(int resource, std::uint64_t value) { return {resource, value, v
 
 }  // namespace
 
-Failure set_usual_limits() {
-  // Where the service's own are lower, and it may: when the job's come, nobody may any more.
+void make_room_for_limits() {
   for (const int resource : {RLIMIT_CPU, RLIMIT_FSIZE, RLIMIT_AS, RLIMIT_NPROC}) (void)set({same(resource, kUnlimited)});
+}
+
+Failure set_usual_limits() {
   return set({same(RLIMIT_CORE, kNoCore), same(RLIMIT_STACK, kStackBytes), same(RLIMIT_NOFILE, kOpenFiles), same(RLIMIT_MEMLOCK, 0),
               same(RLIMIT_MSGQUEUE, 0), same(RLIMIT_SIGPENDING, kPendingSignals), same(RLIMIT_NICE, 0), same(RLIMIT_RTPRIO, 0)});
 }

@@ -35,6 +35,7 @@ int WaitingProgram::entry(void* self) {
 
 /// In the new process. It must neither allocate nor touch anything of its parent's but this object.
 void WaitingProgram::run() {
+  make_room_for_limits();
   confine(*plan_, result_);
   if (result_.failure) return;
   tell(state_, stands);
