@@ -46,7 +46,7 @@ struct Expected {
 };
 
 /// A root file system that runs share.
-struct Root {
+struct PreparedRoot {
   TemplateFrame frame;  ///< without its files
   UniqueFd whole;       ///< the frame as it came
   UniqueFd mounts;      ///< valid once it is made
@@ -83,7 +83,7 @@ class Broker {
   void handle(HelloFrame frame);
   void handle(ProbesFrame&&) {}  // only ever sent by a broker
   void handle(TemplateFrame frame, std::span<const std::byte> whole);
-  static Failure make(Root& root, bool user_namespace);
+  static Failure make(PreparedRoot& root, bool user_namespace);
   void handle(PolicyFrame frame);
   void launch(LaunchFrame frame, Message& message);
   tl::expected<pid_t, Failure> take_cell(const Expected& wanted);
@@ -107,7 +107,7 @@ class Broker {
   UniqueFd signals_;
   Host host_;
   std::uint32_t ready_cells_ = 0;
-  std::map<std::uint32_t, Root> roots_;
+  std::map<std::uint32_t, PreparedRoot> roots_;
   std::vector<std::vector<std::uint64_t>> filters_;
   NetworkPool networks_;
   CgroupTree cgroups_;
@@ -154,13 +154,13 @@ void Broker::handle(HelloFrame frame) {
 
 /// Its files are needed once, and every init is a copy of this process, to be made and taken down: they stay out of its memory.
 void Broker::handle(TemplateFrame frame, std::span<const std::byte> whole) {
-  Root& root = roots_[frame.id];
+  PreparedRoot& root = roots_[frame.id];
   root.whole = frame.files.empty() ? UniqueFd() : make_memory_file("fixpoint-template", whole, false);
   if (root.whole.valid()) frame.files = {};
   root.frame = std::move(frame);
 }
 
-Failure Broker::make(Root& root, bool user_namespace) {
+Failure Broker::make(PreparedRoot& root, bool user_namespace) {
   std::vector<FrameFile> files = root.frame.files;
   if (root.whole.valid()) {
     Message message;
@@ -189,7 +189,7 @@ std::optional<CgroupLeaf> Broker::take_leaf() {
 }
 
 tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
-  Root& root = roots_[wanted.template_id];
+  PreparedRoot& root = roots_[wanted.template_id];
   if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
   if (!root.mounts.valid()) {
     if (const Failure failure = make(root, host_.user_namespace)) return tl::unexpected(failure);
@@ -304,7 +304,7 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
 pid_t Broker::take_zygote(const LaunchFrame& frame) {
   if (frame.has(LaunchFrame::mount_proc)) return 0;
   const PolicyFrame filter{frame.policy_id, filters_[frame.policy_id]};
-  const Root& root = roots_[frame.template_id];
+  const PreparedRoot& root = roots_[frame.template_id];
   return zygotes_.take(root.frame, root.mounts.get(), filter, host_.user_namespace);
 }
 
