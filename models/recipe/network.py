@@ -47,7 +47,7 @@ class Block(nn.Module):
         self.gate_up = nn.Linear(c.d, 2 * c.ffn, bias=False)
         self.ffn_down = nn.Linear(c.ffn, c.d, bias=False)
 
-    def forward(self, x, cos, sin, mask, cache=None):
+    def forward(self, x, cos, sin, mask, cache=None, wanted=None):
         c, (batch, tokens, _) = self.c, x.shape
         q, k, v = self.qkv(self.attn_norm(x)).split([c.heads * c.head_dim, c.kv * c.head_dim, c.kv * c.head_dim], -1)
         q, k, v = (t.view(batch, tokens, -1, c.head_dim).transpose(1, 2) for t in (q, k, v))
@@ -65,6 +65,8 @@ class Block(nn.Module):
         weights = F.softmax(scores.float(), -1).to(v.dtype).view(batch, c.kv, group * tokens, -1)
         y = (weights @ v).view(batch, c.kv, group, tokens, c.head_dim).permute(0, 3, 1, 2, 4)
         x = x + self.attn_out(y.reshape(batch, tokens, c.heads * c.head_dim))
+        if wanted is not None:
+            x = x.reshape(-1, c.d)[wanted]
         gate, up = self.gate_up(self.ffn_norm(x)).chunk(2, -1)
         return x + self.ffn_down(F.silu(gate) * up)
 
@@ -89,7 +91,8 @@ class Network(nn.Module):
                     std /= math.sqrt(2 * c.layers)
                 nn.init.normal_(p, std=std)
 
-    def hidden(self, ids, positions=None, mask=None, cache=None):
+    def hidden(self, ids, positions=None, mask=None, cache=None, wanted=None):
+        """`wanted`: the positions, of all in a row, that are needed; the last block's second half is computed only there."""
         x, tokens = self.embedding(ids), ids.shape[1]
         if positions is None:
             cos, sin = self.cos[:tokens].to(x.dtype), self.sin[:tokens].to(x.dtype)
@@ -98,11 +101,12 @@ class Network(nn.Module):
         if mask is None and tokens > 1:
             mask = torch.full((tokens, tokens), float("-inf"), device=ids.device, dtype=x.dtype).triu(1)
         for i, block in enumerate(self.blocks):
-            x = block(x, cos, sin, mask, None if cache is None else cache[i])
+            x = block(x, cos, sin, mask, None if cache is None else cache[i], wanted if i == len(self.blocks) - 1 else None)
         return self.norm(x)
 
     def forward(self, ids, targets):
         """Mean cross entropy where targets >= 0; logits are made only there."""
-        h, t = self.hidden(ids).reshape(-1, self.c.d), targets.reshape(-1)
+        t = targets.reshape(-1)
         wanted = (t >= 0).nonzero(as_tuple=True)[0]
-        return F.cross_entropy((h[wanted] @ self.embedding.weight.t().to(h.dtype)).float(), t[wanted])
+        h = self.hidden(ids, wanted=wanted)
+        return F.cross_entropy((h @ self.embedding.weight.t().to(h.dtype)).float(), t[wanted])

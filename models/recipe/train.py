@@ -2,7 +2,7 @@
 
     python3 train.py --tokenizer tokenizer.json --minutes 120 --out model.pt
 
-A checkpoint is written every 200 steps with everything that is needed to go on (--resume).
+A checkpoint is written every 200 steps, and after 8 minutes at the latest, with everything that is needed to go on (--resume).
 """
 import argparse
 import multiprocessing
@@ -34,6 +34,7 @@ class Stage:
 
 STAGES = (Stage(0.12, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (), 0.35, 0.12, 0.0), Stage(0.58, (), 0.5, 0.4, 0.0),
           Stage(2.0, (), 0.5, 0.2, 0.3))
+STOPPING_STEPS = 60
 OWN_MISTAKES_AT = (0.58, 0.76)  # shares of the run at which the model's mistakes are collected anew
 
 
@@ -156,6 +157,7 @@ def arguments():
     p.add_argument("--minutes", type=float, default=120)
     p.add_argument("--resume", help="checkpoint to go on from, with its clock")
     p.add_argument("--init", help="checkpoint whose weights to start a new run from")
+    p.add_argument("--stop", help="where this file appears, the rate falls to nothing within 60 steps, and the run ends")
     p.add_argument("--d", type=int, default=256)
     p.add_argument("--layers", type=int, default=6)
     p.add_argument("--lr", type=float, default=0.02)
@@ -204,6 +206,7 @@ def main():
 
     print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters", network.c, vars(a), flush=True)
     start, pool, losses = time.time() - elapsed, [], []
+    saved, stopping = time.time(), None
     collect_at = [share for share in OWN_MISTAKES_AT if share * a.minutes * 60 > elapsed]
     while (done := (time.time() - start) / 60 / a.minutes) <= 1:
         stage.value = stage_at(done)
@@ -215,6 +218,12 @@ def main():
             print(f"step {step} {count} conversations with own mistakes, {(time.time() - start) / 60 - done * a.minutes:.1f} minutes",
                   flush=True)
         scale = learning_rate_scale(done, step, a.warmup)
+        if a.stop and stopping is None and os.path.exists(a.stop):
+            stopping = step
+        if stopping is not None:
+            scale *= 1 - (step - stopping) / STOPPING_STEPS
+            if step == stopping + STOPPING_STEPS:
+                break
         for optimiser in opts:
             for group in optimiser.param_groups:
                 group["lr"] = group["base"] * scale
@@ -234,8 +243,9 @@ def main():
         if step % 20 == 0:
             print(f"step {step} minute {done * a.minutes:.1f} loss {sum(losses[-20:]) / len(losses[-20:]):.4f} scale {scale:.3f} "
                   f"tokens {tokens / 1e6:.2f} M, {tokens / (time.time() - start):.0f}/s", flush=True)
-        if step % 200 == 0:
+        if step % 200 == 0 or time.time() - saved > 480:
             save()
+            saved = time.time()
     save()
     for worker in workers:
         worker.terminate()
