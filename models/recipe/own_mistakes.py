@@ -32,6 +32,10 @@ def failures_of(tasks, conversations, texts, rng):
     return failed
 
 
+def prompt_length(tokenizer, messages):
+    return len(tokenizer.prompt([(role, text) for role, text, _ in messages]))
+
+
 def attempts(network, tokenizer, tasks, conversations, temperature):
     prompts = [tokenizer.prompt([(role, text) for role, text, _ in messages]) for messages in conversations]
     return [with_program_start(tokenizer.decode(ids), task.function)
@@ -55,6 +59,7 @@ def collect(network, tokenizer, tasks_count, seed, path):
         tasks, conversations = [tasks[i] for i in failed], [conversations[i] for i in failed]
         out += [learnt_answer(messages, task) for messages, task in zip(conversations, tasks)]
         again = [i for i in range(len(tasks)) if rng.random() < SECOND_ATTEMPTS]
+        again = [i for i in again if prompt_length(tokenizer, conversations[i]) < network.c.context]  # feedback can be long
         tasks, conversations = [tasks[i] for i in again], [list(conversations[i]) for i in again]
         failed = failures_of(tasks, conversations, attempts(network, tokenizer, tasks, conversations, temperature), rng)
         out += [learnt_answer(conversations[i], tasks[i]) for i in failed]
