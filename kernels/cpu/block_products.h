@@ -146,7 +146,11 @@ struct BlockTile {
   static constexpr int kTogether = kRows < 4 ? kRows : 4;  // rows whose dot products are interleaved
   static_assert(kRows % kTogether == 0 || kRows % 2 == 0);
 
-  static constexpr int kPrefetchBytes = 2048;
+  // The first level has too few buffers for misses to keep one core's share of the memory busy, so that a panel is asked
+  // into the second one long before it is asked into the first.
+  static constexpr int kNearBytes = 2048;
+  static constexpr int kFarBytes = 16384;
+  static constexpr int kPanelsAhead = 2;  // of the scales, which lie behind the codes of their panel
 
   F acc[kRows];
 
@@ -225,12 +229,17 @@ struct BlockTile {
     const auto* x = reinterpret_cast<const QuantBlock*>(c.x) + c.first_col / 32 * kRows;
     const std::int64_t headers = (c.end_col - c.first_col) / kLayout.block_cols;
     for (std::int64_t h = 0; h < headers; ++h, scales += kLayout.scale_bytes) {
+#pragma GCC unroll 8
+      for (int line = 0; line < kLayout.scale_bytes; line += 64) {
+        __builtin_prefetch(scales + kPanelsAhead * c.panel_bytes + line, 0, kSecondLevel);
+      }
       const typename Format::Header header = Format::header(scales);
       for (int b = 0; b < Format::kBlocks; ++b, panel += kLayout.code_bytes, x += kRows) {
         // The dot products of many rows fill the window in which the processor would find the next loads by itself.
 #pragma GCC unroll 8
         for (int line = 0; line < kLayout.code_bytes; line += 64) {
-          __builtin_prefetch(panel + kPrefetchBytes + line);
+          __builtin_prefetch(panel + kNearBytes + line);
+          __builtin_prefetch(panel + kFarBytes + line, 0, kSecondLevel);
         }
         add_block(panel, Format::scales(header, scales, b), x);
       }

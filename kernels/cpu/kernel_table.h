@@ -12,6 +12,7 @@
 namespace fixpoint::kernels::cpu {
 
 constexpr int kLanes = 16;
+constexpr int kSecondLevel = 2;  ///< of the caches, for __builtin_prefetch
 constexpr std::size_t kNumDTypes = 11;
 constexpr std::int64_t kColumnStep = 256;  ///< a whole number of blocks of every type
 

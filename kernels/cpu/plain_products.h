@@ -37,7 +37,8 @@ struct PlainTile {
   using F = typename S::F;
   using Word = typename W::Word;
 
-  static constexpr int kPrefetchBytes = 1024;
+  static constexpr int kNearBytes = 1024;
+  static constexpr int kFarBytes = 4096;  // where the arithmetic of many rows fills the window of the next loads
 
   F acc[kPanels][kRows];
 
@@ -85,7 +86,8 @@ struct PlainTile {
         for (int p = 0; p < kPanels; ++p) {
 #pragma GCC unroll 4
           for (int line = 0; line < 4 * W::kWordBytes; line += 64) {
-            __builtin_prefetch(w + p * c.panel_bytes + kPrefetchBytes + line);
+            __builtin_prefetch(w + p * c.panel_bytes + kNearBytes + line);
+            if constexpr (kRows >= 4) __builtin_prefetch(w + p * c.panel_bytes + kFarBytes + line, 0, kSecondLevel);
           }
         }
 #pragma GCC unroll 16
@@ -137,9 +139,9 @@ void plain_product(const PanelProduct& c) {
 template <class W>
 ProductKernels wide_plain_products(RowForm form) {
   return {form,
-          {1, 2, 4, 6, 8, 12, 0},
+          {1, 2, 4, 6, 8, 12, 16, 0},
           {plain_product<W, 1, 4>, plain_product<W, 2, 4>, plain_product<W, 4, 4>, plain_product<W, 6, 4>,
-           plain_product<W, 8, 2>, plain_product<W, 12, 2>}};
+           plain_product<W, 8, 2>, plain_product<W, 12, 2>, plain_product<W, 16, 1>}};
 }
 
 template <class W>

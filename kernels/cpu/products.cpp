@@ -24,6 +24,29 @@ std::int64_t row_form_bytes(RowForm form, std::int64_t cols) {
   return 0;
 }
 
+// Of `rows`, as evenly as can be.
+int rows_of_tile(std::int64_t rows, std::int64_t tiles, std::int64_t i) {
+  return static_cast<int>(rows / tiles + (i < rows % tiles ? 1 : 0));
+}
+
+// The one for the fewest rows that has room for `valid`.
+std::size_t smallest_kernel(const ProductKernels& kernels, int valid) {
+  return static_cast<std::size_t>(std::ranges::find_if(kernels.sizes, [&](int s) { return s >= valid; }) - kernels.sizes.begin());
+}
+
+std::int64_t rows_with_padding(const ProductKernels& kernels, std::int64_t rows, std::int64_t tiles) {
+  const auto size = [&](std::int64_t i) { return kernels.sizes[smallest_kernel(kernels, rows_of_tile(rows, tiles, i))]; };
+  const std::int64_t larger = rows % tiles;
+  return larger * size(0) + (tiles - larger) * size(tiles - 1);
+}
+
+// As few tiles as can be, or one more where that computes fewer rows that nobody wants: 32 rows are four tiles of 8, not three of 12.
+std::int64_t tile_count(const ProductKernels& kernels, std::int64_t rows) {
+  const std::int64_t largest = *(std::ranges::find(kernels.sizes, 0) - 1);
+  const std::int64_t fewest = (rows + largest - 1) / largest;
+  return rows_with_padding(kernels, rows, fewest + 1) < rows_with_padding(kernels, rows, fewest) ? fewest + 1 : fewest;
+}
+
 // Columns that a group is multiplied with before the next ones; all of them when there is one tile of rows.
 std::int64_t columns_together(RowForm form, int tile_rows, std::int64_t cols, std::int64_t rows) {
   if (rows <= tile_rows) return cols;
@@ -65,18 +88,16 @@ void Products::plan_groups(const PackedWeight& w, std::int64_t rows) {
 
 void Products::store_rows(const Tensor& x, const ProductKernels& kernels) {
   Form& form = forms_[static_cast<std::size_t>(kernels.form)];
-  const auto sizes_end = std::ranges::find(kernels.sizes, 0);
-  const int largest = *(sizes_end - 1);
   const std::int64_t cols = x.row_elements();
   const std::int64_t row = row_form_bytes(kernels.form, cols);
-  const std::int64_t count = (x.rows() + largest - 1) / largest;
+  const std::int64_t count = tile_count(kernels, x.rows());
   form.tiles.clear();
   std::int64_t offset = 0;
   for (std::int64_t i = 0, first = 0; i < count; ++i) {
-    const auto valid = static_cast<int>(x.rows() / count + (i < x.rows() % count ? 1 : 0));
-    const auto size = std::ranges::find_if(kernels.sizes, [&](int s) { return s >= valid; });
-    form.tiles.push_back({first, valid, static_cast<int>(size - kernels.sizes.begin()), *size, offset});
-    offset += *size * row;
+    const int valid = rows_of_tile(x.rows(), count, i);
+    const std::size_t kernel = smallest_kernel(kernels, valid);
+    form.tiles.push_back({first, valid, static_cast<int>(kernel), kernels.sizes[kernel], offset});
+    offset += kernels.sizes[kernel] * row;
     first += valid;
   }
   form.data = form.rows.at_least(offset);
