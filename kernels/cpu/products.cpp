@@ -40,7 +40,7 @@ std::int64_t rows_with_padding(const ProductKernels& kernels, std::int64_t rows,
   return larger * size(0) + (tiles - larger) * size(tiles - 1);
 }
 
-// As few tiles as can be, or one more where that computes fewer rows that nobody wants: 32 rows are four tiles of 8, not three of 12.
+// As few tiles as can be, or one more where that computes fewer rows that nobody wants: 18 rows are three tiles of 6, not two of 12.
 std::int64_t tile_count(const ProductKernels& kernels, std::int64_t rows) {
   const std::int64_t largest = *(std::ranges::find(kernels.sizes, 0) - 1);
   const std::int64_t fewest = (rows + largest - 1) / largest;

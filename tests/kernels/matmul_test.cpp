@@ -40,7 +40,7 @@ TEST_P(MatmulTest, MatchesTheReferenceForEveryTypeAndManyShapes) {
     for (const std::int64_t wanted : {20, 896, 688, 21}) {
       if (wanted == 21 && block > 1) continue;  // odd columns: plain types only
       const std::int64_t cols = (wanted + block - 1) / block * block;
-      for (const std::int64_t n : {1, 2, 3, 5, 9, 13, 17, 40}) {
+      for (const std::int64_t n : {1, 2, 3, 5, 9, 13, 17, 18, 32, 40}) {
         const std::int64_t rows = random.between(1, 70);
         HostMatrix w(type, rows, cols, random);
         Floats x = random.normal(n * cols);
