@@ -141,7 +141,7 @@ void Sampler::keep_through(const Candidate& last) {
 /// there. After weigh_all.
 void Sampler::collect_mass(std::span<const float> logits, std::uint64_t mass, float inverse_temperature) {
   std::uint64_t total = 0;
-  for (float depth = 2.0F; total < mass; depth *= 2.0F) {
+  for (float depth = 2.0F; total < mass; depth *= 1.5F) {
     collect_at_least(logits, max_ - depth / inverse_temperature);
     total = 0;
     for (Candidate& candidate : candidates_) total += candidate.weight = kernels::fixed_point(weights_[place(candidate.token)]);

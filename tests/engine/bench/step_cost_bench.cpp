@@ -1,6 +1,7 @@
 // What a step costs the host beside the model, and what sampling costs. By hand: step_cost_bench [sequences]
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -18,38 +19,50 @@ using testing::words;
 /// Logits that cost nothing: the same row for everybody.
 class EmptyModel final : public StepModel {
  public:
+  /// Its first step waits until `open`.
+  explicit EmptyModel(const std::atomic<bool>& open) : open_(&open) {}
   [[nodiscard]] std::int64_t vocab_size() const override { return testing::kVocabulary; }
   [[nodiscard]] std::int64_t context_length() const override { return 4096; }
   [[nodiscard]] std::size_t kv_bytes_per_block(int block_size, kernels::KvType) const override { return static_cast<std::size_t>(block_size); }
   void allocate_kv(int, int, kernels::KvType) override {}
   void copy_blocks(std::span<const kernels::BlockCopy>) override {}
   [[nodiscard]] StepOutput forward(const StepInput& input) override {
+    open_->wait(false);
     logits_.resize(input.logit_rows.size() * static_cast<std::size_t>(vocab_size()), 0.0F);
     return {logits_, {}};
   }
   [[nodiscard]] kernels::OpCounters counters() const override { return {}; }
 
  private:
+  const std::atomic<bool>* open_;
   std::vector<float> logits_;
 };
 
 void step_cost(int sequences) {
   EngineOptions options{.kv_memory_bytes = std::size_t{1} << 20U, .max_running = sequences};
-  auto engine = Engine::create(std::make_unique<EmptyModel>(), testing::test_tokenizer(), options);
+  std::atomic<bool> open = false;
+  auto engine = Engine::create(std::make_unique<EmptyModel>(open), testing::test_tokenizer(), options);
   std::vector<RequestHandle> handles;
   const auto sink = [](Output) {};
   for (int i = 0; i < sequences; ++i) {
     handles.push_back(std::move(*(*engine)->submit(testing::greedy(words(64, static_cast<std::uint64_t>(i)), 2000), sink)));
   }
-  while ((*engine)->stats().running < sequences) {
-  }
-  const auto before = (*engine)->stats();
+  open = true;
+  open.notify_all();
+  auto before = (*engine)->stats();
   std::vector<double> host_us;
-  for (std::uint64_t step = before.steps; host_us.size() < 1000;) {
+  // On a busy machine the requests may be over before this thread has seen all of their steps.
+  for (std::uint64_t step = 0; host_us.size() < 1000;) {
     const auto now = (*engine)->stats();
-    if (now.steps == step) continue;
+    if (now.steps > 0 && now.running == 0) break;
+    if (now.running < sequences || now.steps == step) continue;
+    if (step == 0) before = now;
     step = now.steps;
     host_us.push_back(std::chrono::duration<double, std::micro>(now.last_step.host).count());
+  }
+  if (host_us.empty()) {
+    std::printf("host cost of a decode step, %d sequences: the machine was too busy to see one\n", sequences);
+    return;
   }
   std::sort(host_us.begin(), host_us.end());
   const auto after = (*engine)->stats();
