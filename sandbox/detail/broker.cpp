@@ -24,7 +24,7 @@
 #include "sandbox/detail/landlock.h"
 #include "sandbox/detail/limits.h"
 #include "sandbox/detail/namespaces.h"
-#include "sandbox/detail/rootfs.h"
+#include "sandbox/detail/prepared_root.h"
 #include "sandbox/detail/zygotes.h"
 
 namespace fixpoint::sandbox::detail {
@@ -43,13 +43,6 @@ struct Expected {
   std::optional<std::uint32_t> policy;  ///< none: a zygote's program
 
   bool operator==(const Expected&) const = default;
-};
-
-/// A root file system that runs share.
-struct PreparedRoot {
-  TemplateFrame frame;  ///< without its files
-  UniqueFd whole;       ///< the frame as it came
-  UniqueFd mounts;      ///< valid once it is made
 };
 
 /// A run's init that waits for its job, or has it.
@@ -83,7 +76,6 @@ class Broker {
   void handle(HelloFrame frame);
   void handle(ProbesFrame&&) {}  // only ever sent by a broker
   void handle(TemplateFrame frame, std::span<const std::byte> whole);
-  static Failure make(PreparedRoot& root, bool user_namespace);
   void handle(PolicyFrame frame);
   void launch(LaunchFrame frame, Message& message);
   tl::expected<pid_t, Failure> take_cell(const Expected& wanted);
@@ -152,28 +144,9 @@ void Broker::handle(HelloFrame frame) {
   if (!send_frame(control_.get(), encode(probes), {})) open_ = false;
 }
 
-/// Its files are needed once, and every init is a copy of this process, to be made and taken down: they stay out of its memory.
 void Broker::handle(TemplateFrame frame, std::span<const std::byte> whole) {
-  PreparedRoot& root = roots_[frame.id];
-  root.whole = frame.files.empty() ? UniqueFd() : make_memory_file("fixpoint-template", whole, false);
-  if (root.whole.valid()) frame.files = {};
-  root.frame = std::move(frame);
-}
-
-Failure Broker::make(PreparedRoot& root, bool user_namespace) {
-  std::vector<FrameFile> files = root.frame.files;
-  if (root.whole.valid()) {
-    Message message;
-    message.descriptors.emplace_back(::fcntl(root.whole.get(), F_DUPFD_CLOEXEC, 16));
-    auto frame = unfold_frame(message) ? parse_frame(message.bytes) : tl::unexpected(FrameError{});
-    if (!frame || !std::holds_alternative<TemplateFrame>(*frame)) return {Step::prepare_template, EBADMSG};
-    files = std::move(std::get<TemplateFrame>(*frame).files);
-  }
-  RootTemplate built = build_root(root.frame.roots, files, user_namespace);
-  if (built.failure) return built.failure;
-  root.mounts = std::move(built.mount_namespace);
-  root.whole.reset();
-  return {};
+  const std::uint32_t id = frame.id;
+  roots_[id] = PreparedRoot(std::move(frame), whole);
 }
 
 void Broker::handle(PolicyFrame frame) {
@@ -191,9 +164,7 @@ std::optional<CgroupLeaf> Broker::take_leaf() {
 tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   PreparedRoot& root = roots_[wanted.template_id];
   if (fault_at(Step::prepare_template)) return tl::unexpected(Failure{Step::prepare_template, errno});
-  if (!root.mounts.valid()) {
-    if (const Failure failure = make(root, host_.user_namespace)) return tl::unexpected(failure);
-  }
+  if (const Failure failure = root.make(host_.user_namespace)) return tl::unexpected(failure);
   LiveCell cell;
   cell.stands_for = wanted;
   if (host_.network_namespace) {
@@ -211,7 +182,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   const std::vector<int> join = cell.leaf.join_descriptors();
   CellPlan plan;
   plan.socket = sockets->second.get();
-  plan.mount_namespace = root.mounts.get();
+  plan.mount_namespace = root.mounts();
   plan.network_namespace = cell.network.get();
   plan.cgroup_namespace = host_.cgroup_namespace;
   plan.mount_proc = wanted.proc;
@@ -305,7 +276,7 @@ pid_t Broker::take_zygote(const LaunchFrame& frame) {
   if (frame.has(LaunchFrame::mount_proc)) return 0;
   const PolicyFrame filter{frame.policy_id, filters_[frame.policy_id]};
   const PreparedRoot& root = roots_[frame.template_id];
-  return zygotes_.take(root.frame, root.mounts.get(), filter, host_.user_namespace);
+  return zygotes_.take(root.description(), root.mounts(), filter, host_.user_namespace);
 }
 
 /// A zygote's child is not its init's to wait for.

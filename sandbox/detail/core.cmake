@@ -2,8 +2,8 @@
 # their parent's memory, and its size is part of what a launch costs. The library carries its bytes.
 add_executable(fixpoint_sandbox_broker
   detail/broker_main.cpp detail/broker.cpp detail/zygotes.cpp detail/cell.cpp detail/waiting_program.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
-  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/cgroups.cpp detail/cgroup_counters.cpp detail/cgroup_mounts.cpp detail/limits.cpp
-  detail/privileges.cpp detail/landlock.cpp detail/channel.cpp detail/frame.cpp detail/fault.cpp)
+  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/prepared_root.cpp detail/cgroups.cpp detail/cgroup_counters.cpp detail/cgroup_mounts.cpp
+  detail/limits.cpp detail/privileges.cpp detail/landlock.cpp detail/channel.cpp detail/frame.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_broker PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_broker PRIVATE -O2 -fno-pie -Wall -Wextra -Wshadow -fno-exceptions)
 if(DEFINED ENV{CI} OR FIXPOINT_WERROR)
