@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdint>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -34,6 +36,7 @@ class Run {
 
   RunResult all(std::stop_token stop) {
     take_over_done();
+    line_up();
     {
       std::vector<std::jthread> workers;
       const std::size_t count = std::clamp<std::size_t>(static_cast<std::size_t>(std::max(options_.workers, 1)), 1, std::max<std::size_t>(records_.size(), 1));
@@ -59,17 +62,39 @@ class Run {
     }
   }
 
-  void work(const std::stop_token& stop) {
-    while (!halted(stop)) {
-      const std::size_t next = next_++;
-      if (next >= records_.size()) return;
-      if (records_[next]) continue;  // resumed; no other thread writes this element
-      auto record = judged(next, stop);
-      // A verdict that a stop request cut short is none.
-      if (stop.stop_requested()) return;
-      if (record) finish(next, *std::move(record));
+  void line_up() {
+    begun_.resize(benchmark_.tasks.size());
+    for (std::size_t i = 0; i < records_.size(); ++i) {
+      if (!records_[i]) waiting_.push_back(i);
     }
   }
+
+  void work(const std::stop_token& stop) {
+    while (!halted(stop)) {
+      const auto next = claimed();
+      if (!next) return;
+      auto record = judged(*next, stop);
+      // A verdict that a stop request cut short is none.
+      if (stop.stop_requested()) return;
+      if (record) finish(*next, *std::move(record));
+    }
+  }
+
+  /// The next program, rather of a task whose first one is not being judged: that one may have to wait for the canonical solution,
+  /// and others of its task with it.
+  std::optional<std::size_t> claimed() {
+    const std::scoped_lock lock(claims_mutex_);
+    const auto may_wait = [&](std::size_t index) { return begun_[task_of(index)] == Begun::first; };
+    const auto free = std::find_if_not(waiting_.begin(), waiting_.end(), may_wait);
+    const auto chosen = free != waiting_.end() ? free : waiting_.begin();
+    if (chosen == waiting_.end()) return std::nullopt;
+    const std::size_t index = *chosen;
+    waiting_.erase(chosen);
+    if (Begun& begun = begun_[task_of(index)]; begun == Begun::no) begun = Begun::first;
+    return index;
+  }
+
+  [[nodiscard]] std::size_t task_of(std::size_t index) const { return source_.candidates()[index].task; }
 
   std::optional<Record> judged(std::size_t index, const std::stop_token& stop) {
     const Candidate& candidate = source_.candidates()[index];
@@ -147,6 +172,10 @@ class Run {
   }
 
   void finish(std::size_t index, Record record) {
+    {
+      const std::scoped_lock lock(claims_mutex_);
+      begun_[task_of(index)] = Begun::whole;
+    }
     const std::scoped_lock lock(mutex_);
     count(record);
     records_[index] = std::move(record);
@@ -191,7 +220,10 @@ class Run {
   const OnRecord& on_record_;
   const Clock::time_point start_ = Clock::now();
   std::vector<std::optional<Record>> records_;
-  std::atomic<std::size_t> next_ = 0;
+  std::mutex claims_mutex_;         // guards the next two
+  std::list<std::size_t> waiting_;  // places of programs that nobody has begun, in order
+  enum class Begun : std::uint8_t { no, first, whole };
+  std::vector<Begun> begun_;  // of each task: whether its first program is judged
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;  // guards progress_, error_ and calls of on_record_
   Progress progress_;

@@ -1,6 +1,7 @@
 #include "evals/detail/task_checks.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "evals/datasets/formats.h"
 #include "evals/detail/check_asserts.h"
@@ -94,7 +95,8 @@ CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string&
 
 namespace {
 
-/// Large outputs as the hash of their text, in which numbers stand by value: 3, 3.0 and True are one.
+/// Large outputs as a hash: rows of numbers of that of their doubles, where these are exact, others of that of their text. Numbers stand
+/// by value, 3, 3.0 and True are one.
 constexpr const char* kDigestSource = R"(
 
 def fixpoint_plain(value):
@@ -113,8 +115,18 @@ def fixpoint_plain(value):
         return ('set', sorted(repr(fixpoint_plain(item)) for item in value))
     return value
 
+def fixpoint_numbers(value):
+    if type(value) is not list and type(value) is not tuple or not {int, float, bool}.issuperset(map(type, value)):
+        return False
+    return not value or -9007199254740992 <= min(value) and max(value) <= 9007199254740992
+
 def fixpoint_reduced(value):
-    import hashlib
+    import array, hashlib
+    if fixpoint_numbers(value):
+        if len(value) < 50000:
+            return value
+        data = array.array('d', [number + 0.0 for number in value])
+        return ('sha256', hashlib.sha256(type(value).__name__.encode() + data.tobytes()).hexdigest())
     if len(repr(value)) < 1000000:
         return value
     return ('sha256', hashlib.sha256(repr(fixpoint_plain(value)).encode('utf-8', 'surrogatepass')).hexdigest())
@@ -150,18 +162,35 @@ std::string differential_entry_point(const Task& task, const DifferentialCall& c
 
 namespace {
 
-/// The canonical solution's outputs, in the order of the tests.
+/// More than this would take long to travel and much memory to keep.
+constexpr std::size_t kMostNodes = 1'000'000;
+
+std::size_t nodes_of(const Value& value) {
+  std::size_t out = 1;
+  for (const Value& item : value.items) out += nodes_of(item);
+  return out;
+}
+constexpr const char* kTooLarge = "its outputs are too large";
+
+/// The canonical solution's outputs, in the order of the tests. Their nodes are taken off `room`; kTooLarge as soon as that is used up.
 tl::expected<std::vector<Value>, std::string> outputs_of(sandbox::Sandbox& sandbox, const std::string& source, CallCheck check,
-                                                         const sandbox::CheckOptions& options, std::stop_token stop,
+                                                         sandbox::CheckOptions options, std::size_t& room, std::stop_token stop,
                                                          std::chrono::milliseconds& wall) {
   if (check.tests.empty()) return std::vector<Value>();
+  options.stop_at_first_failure = true;
   std::vector<Value> outputs;
-  check.equality.oracle = [&outputs](const Value& got, const Value&) {
+  bool fits = true;
+  check.equality.oracle = [&](const Value& got, const Value&) {
+    const std::size_t nodes = nodes_of(got);
+    fits = nodes <= room;
+    if (!fits) return false;
+    room -= nodes;
     outputs.push_back(got);
     return true;
   };
   const auto result = sandbox::check(sandbox, {sandbox::Language::python, source}, check, options, stop);
   wall += std::chrono::duration_cast<std::chrono::milliseconds>(result.wall);
+  if (!fits) return tl::unexpected(std::string(kTooLarge));
   if (result.passed && outputs.size() == check.tests.size()) return outputs;
   const sandbox::TestResult* failure = result.first_failure();
   return tl::unexpected("the canonical solution did not answer: " + (!result.error.empty() ? result.error : failure != nullptr ? failure->message : "no reason"));
@@ -187,30 +216,16 @@ void expect(CallCheck& check, const Differential& tests, std::vector<Value> outp
 
 namespace {
 
-/// More than this would take long to travel and much memory to keep.
-constexpr std::size_t kMostNodes = 1'000'000;
-
-std::size_t nodes_of(const Value& value) {
-  std::size_t out = 1;
-  for (const Value& item : value.items) out += nodes_of(item);
-  return out;
-}
-std::size_t nodes_of(const std::vector<Value>& values) {
-  std::size_t out = 0;
-  for (const Value& value : values) out += nodes_of(value);
-  return out;
-}
-
 tl::expected<DifferentialChecks, std::string> answered_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests, Digests digests,
                                                               const sandbox::CheckOptions& options, std::stop_token stop) {
   std::string reference = task.reference;
   const std::string reference_entry = differential_entry_point(task, {tests.oracle, true, digests}, reference);
   DifferentialChecks out;
-  auto base = outputs_of(sandbox, reference, call_check(reference_entry, tests.base), options, stop, out.reference_wall);
+  std::size_t room = digests == Digests::all ? std::numeric_limits<std::size_t>::max() : kMostNodes;
+  auto base = outputs_of(sandbox, reference, call_check(reference_entry, tests.base), options, room, stop, out.reference_wall);
   if (!base) return tl::unexpected(base.error());
-  auto plus = outputs_of(sandbox, reference, call_check(reference_entry, tests.plus), options, stop, out.reference_wall);
+  auto plus = outputs_of(sandbox, reference, call_check(reference_entry, tests.plus), options, room, stop, out.reference_wall);
   if (!plus) return tl::unexpected(plus.error());
-  if (digests != Digests::all && nodes_of(*base) + nodes_of(*plus) > kMostNodes) return tl::unexpected(std::string("its outputs are too large"));
   // Where no text was long, the program is called as it is.
   const bool needed = digests == Digests::all || std::any_of(base->begin(), base->end(), is_digest) || std::any_of(plus->begin(), plus->end(), is_digest);
   out.digests = needed ? digests : Digests::none;
@@ -229,7 +244,7 @@ tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandb
                                                                   const sandbox::Limits& limits, std::stop_token stop) {
   const sandbox::CheckOptions options{.limits = limits, .call_wall = limits.wall};
   auto checks = answered_checks(sandbox, task, tests, Digests::texts, options, stop);
-  if (!checks && checks.error().find("too large") != std::string::npos) checks = answered_checks(sandbox, task, tests, Digests::all, options, stop);
+  if (!checks && checks.error() == kTooLarge) checks = answered_checks(sandbox, task, tests, Digests::all, options, stop);
   return checks;
 }
 

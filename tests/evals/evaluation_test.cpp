@@ -175,6 +175,8 @@ TEST(JudgeTest, LargeOutputsAreComparedByTheHashOfTheirValues) {
   EXPECT_TRUE(same.passed()) << to_string(same.outcome) << ' ' << same.message;
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return [0] * (a - 1) + [1]", true}).passed());
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return (0,) * a", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return [0] * (a - 1)", true}).passed());
+  EXPECT_FALSE(judge.judge(0, {"def add(a, b): return ['0'] * a", true}).passed());
 }
 
 TEST(JudgeTest, LongTextsAreComparedByTheirHashAndOthersAsTheyAre) {

@@ -188,9 +188,9 @@ TEST(ConversationTest, AQuestionThatHadToWaitIsSentInTheTimeOfItsOwnCall) {
   detail::Conversation line(shared_sandbox(), *detail::driver_job(program, "f", {}), detail::max_message_bytes, {});
   ASSERT_TRUE(detail::load(line, program, "solution", false, later));
   for (const std::size_t size : {1u, 4u << 20}) {
-    Value none_named;
-    none_named.kind = Value::Kind::dict;
-    line.ask_ahead("call", {Value::of("f"), Value::tuple_of({Value::of(std::string(size, 'a'))}), none_named, Value::of(false)}, later);
+    const Value nonce = detail::fresh_nonce();
+    const std::vector<Value> arguments{Value::of(std::string(size, 'a'))};
+    line.ask_ahead(detail::message_bytes(detail::CallQuestion{"f", arguments, {}, true}, nonce), nonce);
   }
   // The first call has no time left when its answer comes.
   auto answer = line.next_answer(Clock::time_point());
@@ -200,6 +200,33 @@ TEST(ConversationTest, AQuestionThatHadToWaitIsSentInTheTimeOfItsOwnCall) {
   answer = line.next_answer(later);
   ASSERT_TRUE(answer.has_value());
   EXPECT_EQ(to_text(answer->value), "4194304");
+}
+
+// Whichever form carries them: that of the interpreter, or the wire's own for what the interpreter's would not tell apart.
+TEST(CallCheckTest, ResultsArriveAsTheyAre) {
+  const std::string source =
+      "import array, collections, decimal, enum\n"
+      "class Text(str): pass\n"
+      "class Colour(enum.IntEnum):\n    red = 3\n"
+      "results = [[1, 2.0, True, None, 'scar'], (2 ** 31, -2 ** 63, 2 ** 64, 10 ** 3000), {'s': {'c': (1,)}}, {'a'}, b'code', bytearray(b'abc'),\n"
+      "           array.array('b', b'abc'), [bytearray(b'sun')], Text('t'), Colour.red, collections.deque([1]), decimal.Decimal('1.5'), float('inf'),\n"
+      "           1j, '\\ud800', [[[]]], ..., memoryview(b'abc'), (lambda: 1).__code__, [(lambda: 1).__code__], range(3)]\n"
+      "def f(i):\n    return results[i]\n";
+  const std::vector<std::string> wires = {"l5:i1:1f6:0x1p+1TNs4:scar", "t4:i10:2147483648i20:-9223372036854775808i20:18446744073709551616i2494:0x371c933511046bd4",
+                                          "d1:s1:sd1:s1:ct1:i1:1", "S1:s1:a", "b4:code", "n9:bytearrayb3:abc", "an object of class array is no plain value",
+                                          "l1:n9:bytearrayb3:sun", "n13:subclass:Texts1:t", "n15:subclass:Colouri1:3", "n5:dequel1:i1:1", "D3:1.5", "f3:inf",
+                                          "cf6:0x0p+0f6:0x1p+0", "s3:\xed\xa0\x80", "l1:l1:l0:", "n8:constants8:Ellipsis", "an object of class memoryview is no plain value",
+                                          "an object of class code is no plain value", "an object of class code is no plain value", "n5:ranget3:i1:0i1:3i1:1"};
+  CallCheck what{.entry_point = "f"};
+  for (std::size_t i = 0; i < wires.size(); ++i) what.tests.push_back({.arguments = {Value::of(static_cast<int>(i))}, .expected = Value::of("none of them")});
+  const auto result = check_python(source, what);
+  ASSERT_EQ(result.tests.size(), wires.size()) << explain(result);
+  for (std::size_t i = 0; i < wires.size(); ++i) {
+    const TestResult& test = result.tests[i];
+    EXPECT_EQ(test.outcome, TestOutcome::wrong) << i << ' ' << explain(result);
+    const std::string wire = test.value ? encode(*test.value) : test.message;
+    EXPECT_NE(wire.find(wires[i]), std::string::npos) << i << ' ' << wire.substr(0, 200);
+  }
 }
 
 TEST(CallCheckTest, NoTestsIsNoPass) {

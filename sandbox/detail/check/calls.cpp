@@ -6,16 +6,6 @@
 namespace fixpoint::sandbox::detail {
 namespace {
 
-Value named_arguments(const CallTest& test) {
-  Value out;
-  out.kind = Value::Kind::dict;
-  for (const auto& [key, value] : test.named) {
-    out.items.push_back(Value::of(key));
-    out.items.push_back(value);
-  }
-  return out;
-}
-
 std::string call_text(const CallTest& test, const std::string& entry_point, std::size_t max_text_bytes) {
   std::string out = (test.entry_point.empty() ? entry_point : test.entry_point) + '(';
   bool first = true;
@@ -39,7 +29,7 @@ struct Reply {
 class Caller {
  public:
   Caller(Judge& judge, const Program& program, const CallCheck& check)
-      : judge_(judge), entry_point_(check.entry_point), tests_(check.tests) {
+      : judge_(judge), entry_point_(check.entry_point), tests_(check.tests), python_(program.language == Language::python) {
     auto job = driver_job(program, entry_point_, judge.options.limits);
     if (!job) return;
     line_ = std::make_unique<Conversation>(judge.sandbox, std::move(*job), max_message_bytes, judge.stop);
@@ -52,18 +42,20 @@ class Caller {
   const Reply& loaded() const { return loaded_; }
   // The reply to the next test, while later ones are asked already.
   Reply next() {
-    const auto deadline = judge_.call_deadline();
-    while (asked_ < tests_.size() && line_->may_ask()) ask(tests_[asked_++], deadline);
-    return to_reply(line_->next_answer(deadline));
+    if (line_->runs_low()) {
+      while (asked_ < tests_.size() && line_->may_ask()) ask(tests_[asked_++]);
+    }
+    return to_reply(line_->next_answer(judge_.call_deadline()));
   }
   [[nodiscard]] bool owes_answers() const { return line_->owes_answers(); }
   [[nodiscard]] std::optional<Silence> end() { return line_->end(judge_.call_deadline()); }
   Verdict finish(bool stop_now) { return line_->finish(stop_now); }
 
  private:
-  void ask(const CallTest& test, std::chrono::steady_clock::time_point deadline) {
+  void ask(const CallTest& test) {
+    const Value nonce = fresh_nonce();
     const std::string& name = test.entry_point.empty() ? entry_point_ : test.entry_point;
-    line_->ask_ahead("call", {Value::of(name), Value::tuple_of(test.arguments), named_arguments(test), Value::of(false)}, deadline);
+    line_->ask_ahead(message_bytes(CallQuestion{name, test.arguments, test.named, python_}, nonce), nonce);
   }
   static Reply to_reply(tl::expected<Answer, Silence> answer) {
     if (!answer) return {std::nullopt, answer.error()};
@@ -73,6 +65,7 @@ class Caller {
   Judge& judge_;
   const std::string& entry_point_;
   const std::vector<CallTest>& tests_;
+  const bool python_;
   std::size_t asked_ = 0;
   std::unique_ptr<Conversation> line_;
   Reply loaded_;

@@ -33,6 +33,11 @@ std::size_t surely_fits(const UniqueFd& pipe) {
   return static_cast<std::size_t>(std::clamp(::fcntl(pipe.get(), F_GETPIPE_SZ) / 4, 0, most));
 }
 
+// A driver that has this many questions before it is not watched at each answer: it would wake its judge for every one, which takes
+// both longer than an answer does.
+constexpr std::size_t many_questions = 16;
+constexpr std::chrono::microseconds many_answers_take{100};
+
 int milliseconds_until(Clock::time_point deadline) {
   const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now()).count();
   return static_cast<int>(std::clamp<long long>(left, 0, 1 << 30));
@@ -52,9 +57,11 @@ struct Conversation::State {
     std::string nonce;
     std::size_t bytes;
   };
-  std::deque<Asked> asked;  // in order; the last one is not sent yet where `held` is not empty
+  std::deque<Asked> asked;  // in order; the last one must wait for answers where `held` is not empty
   std::size_t asked_bytes = 0;
   std::string held;
+  std::string outgoing;  // questions before it that are not sent yet
+  [[nodiscard]] bool may_send_last() const { return asked.size() <= 1 || asked_bytes <= ahead_bytes; }
   std::optional<Silence> unsent;  // why a question could not be sent
   std::stop_source source;
   Job job;
@@ -113,13 +120,23 @@ tl::expected<Value, Silence> Conversation::receive(Clock::time_point deadline) {
     }
     if (n == 0) return tl::unexpected(Silence::ended);
     if (errno != EAGAIN && errno != EINTR) return tl::unexpected(Silence::ended);
+    if (state_->asked.size() > many_questions && Clock::now() < deadline) {
+      std::this_thread::sleep_for(many_answers_take);
+      continue;
+    }
     pollfd watched{state_->answers.read.get(), POLLIN, 0};
     if (::poll(&watched, 1, milliseconds_until(deadline)) == 0) return tl::unexpected(Silence::late);
   }
 }
 
 tl::expected<Answer, Silence> Conversation::ask(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
-  ask_ahead(kind, std::move(parts), deadline);
+  const Value nonce = fresh_nonce();
+  std::vector<Value> message;
+  message.reserve(parts.size() + 2);
+  message.push_back(Value::of(kind));
+  message.push_back(nonce);
+  for (Value& part : parts) message.push_back(std::move(part));
+  ask_ahead(message_bytes(Value::tuple_of(std::move(message))), nonce);
   return next_answer(deadline);
 }
 
@@ -129,34 +146,29 @@ bool Conversation::may_ask() const {
   return state_->held.empty() && !state_->unsent && (state_->asked.empty() || state_->asked_bytes < state_->ahead_bytes);
 }
 
-void Conversation::ask_ahead(const char* kind, std::vector<Value> parts, Clock::time_point deadline) {
+bool Conversation::runs_low() const { return state_->asked.size() <= 1 || state_->asked_bytes < state_->ahead_bytes / 2; }
+
+void Conversation::ask_ahead(std::string message, const Value& nonce) {
   State& state = *state_;
-  Value nonce = fresh_nonce();
-  std::string expected_nonce = nonce.text;
-  std::vector<Value> message;
-  message.reserve(parts.size() + 2);
-  message.push_back(Value::of(kind));
-  message.push_back(std::move(nonce));
-  for (Value& part : parts) message.push_back(std::move(part));
-  state.held = message_bytes(Value::tuple_of(std::move(message)));
   // A message that came before any question was asked answers nothing.
   if (state.asked.empty() && state.reader.buffered() > 0) state.unsent = Silence::garbled;
-  state.asked.push_back({std::move(expected_nonce), state.held.size()});
-  state.asked_bytes += state.held.size();
-  send_held(deadline);
+  state.asked.push_back({nonce.text, message.size()});
+  state.asked_bytes += message.size();
+  (state.may_send_last() ? state.outgoing : state.held) += message;
 }
 
-// The oldest question may be of any size: the driver has nothing else to do than to read it.
-void Conversation::send_held(Clock::time_point deadline) {
+// What surely fits, all at once; the oldest question may be of any size: the driver has nothing else to do than to read it.
+void Conversation::send_questions(Clock::time_point deadline) {
   State& state = *state_;
-  if (state.held.empty() || state.unsent || (state.asked.size() > 1 && state.asked_bytes > state.ahead_bytes)) return;
-  if (!send(state.held, deadline)) state.unsent = Clock::now() >= deadline ? Silence::late : Silence::ended;
-  state.held.clear();
+  if (!state.held.empty() && state.may_send_last()) state.outgoing += std::exchange(state.held, {});
+  if (state.outgoing.empty() || state.unsent) return;
+  if (!send(state.outgoing, deadline)) state.unsent = Clock::now() >= deadline ? Silence::late : Silence::ended;
+  state.outgoing.clear();
 }
 
 tl::expected<Answer, Silence> Conversation::next_answer(Clock::time_point deadline) {
   State& state = *state_;
-  send_held(deadline);
+  send_questions(deadline);
   // Answers that were given before the pipe broke still count; the question that broke it has none.
   if (state.asked.size() <= 1 && state.unsent) return tl::unexpected(*state.unsent);
   if (state.asked.empty()) return tl::unexpected(Silence::garbled);
@@ -167,7 +179,7 @@ tl::expected<Answer, Silence> Conversation::next_answer(Clock::time_point deadli
   state.asked_bytes -= state.asked.front().bytes;
   state.asked.pop_front();
   // What may have to wait for the driver is sent in the time of its own call.
-  if (state.asked_bytes <= state.ahead_bytes) send_held(deadline);
+  if (!state.held.empty() && state.asked_bytes <= state.ahead_bytes) send_questions(deadline);
   return std::move(*answer);
 }
 

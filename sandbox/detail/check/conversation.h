@@ -27,10 +27,12 @@ class Conversation {
   [[nodiscard]] tl::expected<Answer, Silence> ask(const char* kind, std::vector<Value> parts,
                                                   std::chrono::steady_clock::time_point deadline);
   // Questions ahead of their answers, so that neither side waits for the other at each one: as many as surely fit into the
-  // pipe, while may_ask(). next_answer: the answer to the oldest of them; any other than one with its nonce is `garbled`. What a
-  // program learns early are arguments; what is expected of it is never there.
+  // pipe, while may_ask(), best when runs_low(); they leave together, before the next answer is waited for. next_answer: the
+  // answer to the oldest of them; any other than one with its nonce is `garbled`. What a program learns early are arguments;
+  // what is expected of it is never there.
   [[nodiscard]] bool may_ask() const;
-  void ask_ahead(const char* kind, std::vector<Value> parts, std::chrono::steady_clock::time_point deadline);
+  [[nodiscard]] bool runs_low() const;
+  void ask_ahead(std::string message, const Value& nonce);
   [[nodiscard]] tl::expected<Answer, Silence> next_answer(std::chrono::steady_clock::time_point deadline);
   [[nodiscard]] bool owes_answers() const;
   // Asks the driver to end and waits for it. Nothing when it said goodbye with the nonce of this question and was gone then.
@@ -40,7 +42,7 @@ class Conversation {
 
  private:
   bool send(const std::string& bytes, std::chrono::steady_clock::time_point deadline);
-  void send_held(std::chrono::steady_clock::time_point deadline);
+  void send_questions(std::chrono::steady_clock::time_point deadline);
 
   struct State;
   std::unique_ptr<State> state_;

@@ -1,15 +1,58 @@
 #include "sandbox/detail/check/message.h"
 
+#include "sandbox/detail/check/marshal.h"
+
 #include <cstring>
 
 namespace fixpoint::sandbox::detail {
 
-std::string message_bytes(const Value& message) {
-  std::string out(4, '\0');
-  encode_to(message, out);
-  const auto size = static_cast<std::uint32_t>(out.size() - 4);
-  for (unsigned i = 0; i < 4; ++i) out[i] = static_cast<char>((size >> (8 * i)) & 0xFF);
+namespace {
+
+constexpr std::size_t length_bytes = 4;
+
+void write_length(std::string& message) {
+  const auto size = static_cast<std::uint32_t>(message.size() - length_bytes);
+  for (unsigned i = 0; i < length_bytes; ++i) message[i] = static_cast<char>((size >> (8 * i)) & 0xFF);
+}
+
+Value named_arguments(const CallQuestion& question) {
+  Value out;
+  out.kind = Value::Kind::dict;
+  for (const auto& [key, value] : question.named) {
+    out.items.push_back(Value::of(key));
+    out.items.push_back(value);
+  }
   return out;
+}
+
+std::optional<std::string> marshalled_bytes(const CallQuestion& question, const Value& nonce) {
+  std::string out(length_bytes, '\0');
+  out += marshalled;
+  marshal_tuple_to(5, out);
+  bool whole = marshal_to(Value::of("plain_call"), out) && marshal_to(nonce, out) && marshal_to(Value::of(std::string(question.function)), out);
+  marshal_tuple_to(question.arguments.size(), out);
+  for (const Value& argument : question.arguments) whole = whole && marshal_to(argument, out);
+  if (!whole || !marshal_to(named_arguments(question), out)) return std::nullopt;
+  write_length(out);
+  return out;
+}
+
+}  // namespace
+
+std::string message_bytes(const Value& message) {
+  std::string out(length_bytes, '\0');
+  encode_to(message, out);
+  write_length(out);
+  return out;
+}
+
+std::string message_bytes(const CallQuestion& question, const Value& nonce) {
+  if (question.python) {
+    if (auto bytes = marshalled_bytes(question, nonce)) return *std::move(bytes);
+  }
+  constexpr bool with_arguments = false;  // whether the answer says how the call changed its arguments
+  return message_bytes(Value::tuple_of({Value::of("call"), nonce, Value::of(std::string(question.function)), Value::tuple_of(question.arguments),
+                                        named_arguments(question), Value::of(with_arguments)}));
 }
 
 tl::expected<std::optional<Value>, ValueError> MessageReader::next() {
@@ -22,7 +65,8 @@ tl::expected<std::optional<Value>, ValueError> MessageReader::next() {
     return tl::unexpected(*error_);
   }
   if (buffered() < 4 + std::size_t{size}) return std::optional<Value>{};
-  auto value = decode(std::string_view(buffer_).substr(at_ + 4, size));
+  const auto body = std::string_view(buffer_).substr(at_ + 4, size);
+  auto value = body.starts_with(marshalled) ? unmarshal(body.substr(1)) : decode(body);
   at_ += 4 + std::size_t{size};
   if (at_ > (1u << 16) && at_ * 2 > buffer_.size()) {
     buffer_.erase(0, at_);

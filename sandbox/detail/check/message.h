@@ -3,11 +3,25 @@
 #include "sandbox/value.h"
 
 #include <optional>
+#include <utility>
 
 namespace fixpoint::sandbox::detail {
 
-// A message between judge and driver: a length (4 bytes, little endian) and one value in wire form.
+// A message between judge and driver: a length (4 bytes, little endian) and one value in wire form, or in CPython's own form
+// (marshal.h) with `marshalled` before it.
 std::string message_bytes(const Value& message);
+
+inline constexpr char marshalled = 'M';  // no tag of the wire form
+
+// Asks a driver to call a function. One of Python is asked in its own form where the arguments have it, and then answers in it
+// where the result has it.
+struct CallQuestion {
+  std::string_view function;
+  const std::vector<Value>& arguments;
+  const std::vector<std::pair<std::string, Value>>& named;
+  bool python = false;
+};
+std::string message_bytes(const CallQuestion& question, const Value& nonce);
 
 // Cuts what a driver wrote into messages. The bytes come from a hostile process: lengths are checked before memory is taken,
 // and after the first error nothing more is read.

@@ -4,31 +4,41 @@
 class Channel:
     def __init__(self):
         self.read, self.write = os.read, os.write
-        self.ahead = bytearray()  # questions that came with the one before
+        self.data, self.at = b"", 0  # what was read, and how far it was used: questions come many at a time
 
     def exactly(self, n):
-        while len(self.ahead) < n:
-            part = self.read(QUESTIONS, min(max(n - len(self.ahead), 1 << 16), 1 << 20))
+        end = self.at + n
+        if end > len(self.data):
+            self.fill(n)
+            end = n
+        part = self.data[self.at : end]
+        self.at = end
+        return part
+
+    def fill(self, n):
+        parts = [self.data[self.at :]]
+        have = len(parts[0])
+        while have < n:
+            part = self.read(QUESTIONS, min(max(n - have, 1 << 16), 1 << 20))
             if not part:
                 raise ProtocolEnd()
-            self.ahead += part
-        with memoryview(self.ahead) as whole:
-            data = bytes(whole[:n])
-        del self.ahead[:n]
-        return data
+            parts.append(part)
+            have += len(part)
+        self.data, self.at = b"".join(parts), 0
 
     def receive(self, objects=None):
         n = int.from_bytes(self.exactly(4), "little")
         if n > MAX_FRAME:
             raise ProtocolEnd()
-        return Decoder(self.exactly(n), objects).value()
+        body = self.exactly(n)
+        return marshal.loads(body[1:]) if body[:1] == MARSHALLED else Decoder(body, objects).value()
 
     def send(self, message, objects=None):
         self.send_bytes(encode(message, objects))
 
     def send_bytes(self, body):
         data = len(body).to_bytes(4, "little") + body
-        at = 0
+        at = self.write(ANSWERS, data[: 1 << 20])
         while at < len(data):
             at += self.write(ANSWERS, data[at : at + (1 << 20)])
 

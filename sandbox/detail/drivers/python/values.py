@@ -144,6 +144,25 @@ def encode(v, objects=None):
     return b"".join(encoder.out)
 
 
+ATOMS = frozenset((type(None), bool, int, float, str))
+MARSHALLED_VALUE = MARSHALLED + b"(\x04\x00\x00\x00" + marshal.dumps("value", 2)
+
+
+def marshalled(v):
+    """A value in the interpreter's own form, or None where that has not all of it: it knows no classes, and makes arrays look like
+    bytes (s) and has code (c), which must not leave here."""
+    try:
+        body = marshal.dumps(v, 2)
+    except ValueError:
+        return None
+    if len(body) > MAX_FRAME // 2:
+        raise Unserialisable("the value is too large")
+    t = type(v)
+    if t in ATOMS or ((t is list or t is tuple) and ATOMS.issuperset(map(type, v))) or (b"s" not in body and b"c" not in body):
+        return body
+    return None
+
+
 class Decoder:
     def __init__(self, data, objects=None):
         self.data = data
