@@ -43,6 +43,7 @@ struct EvalOptions {
   bool quiet = false;
   double cpu_seconds = 0;
   std::string beside;
+  std::string outputs;
 };
 
 struct ReportOptions {
@@ -255,6 +256,12 @@ int evaluate(const EvalOptions& options) {
 
   evals::JudgeOptions judge_options;
   if (options.cpu_seconds > 0) judge_options.cpu_seconds = options.cpu_seconds;
+  if (!options.outputs.empty()) {
+    std::error_code code;
+    std::filesystem::create_directories(options.outputs, code);
+    if (code) return fail("--outputs " + options.outputs + ": " + code.message());
+    judge_options.outputs = options.outputs;
+  }
   evals::Judge judge(*sandbox, *benchmark, judge_options);
   bool written = true;
   auto result = [&] {
@@ -352,6 +359,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   command->add_option("--filter", options->filter, "Only tasks whose id this regular expression finds");
   command->add_option("--shard", options->shard, "Only every N-th task, from the I-th on: I/N");
   command->add_option("--cpu-seconds", options->cpu_seconds, "CPU time of a test run, instead of the benchmark's own limit")->check(positive_seconds());
+  command->add_option("--outputs", options->outputs, "Keep canonical solutions' outputs in this folder, and take them from there (HumanEval+, MBPP+)");
   command->add_flag("--resume", options->resume, "Go on with the results in --out");
   command->add_option("--beside", options->beside, "Results of another run, drawn beside this one in the report");
   command->add_flag("--json", options->print_json, "Print one JSON object as the last line");

@@ -7,6 +7,7 @@
 
 #include "evals/detail/bash_calls.h"
 #include "evals/detail/contest_output.h"
+#include "evals/detail/output_folder.h"
 #include "evals/detail/plus_oracle.h"
 #include "evals/detail/task_checks.h"
 #include "sandbox/check.h"
@@ -122,10 +123,21 @@ std::optional<Outcome> parse_outcome(std::string_view text) {
   return found->first;
 }
 
+namespace {
+
+std::string interpreter(const sandbox::Sandbox& sandbox) {
+  const sandbox::Toolchain* python = sandbox.toolchains().find(sandbox::Language::python);
+  return python != nullptr ? python->version : std::string();
+}
+
+}  // namespace
+
 class Judge::Impl {
  public:
   Impl(sandbox::Sandbox& sandbox, const Benchmark& benchmark, JudgeOptions options)
-      : sandbox_(sandbox), benchmark_(benchmark), options_(options), prepared_(benchmark.tasks.size()) {}
+      : sandbox_(sandbox), benchmark_(benchmark), options_(std::move(options)), prepared_(benchmark.tasks.size()) {
+    if (!options_.outputs.empty()) outputs_.emplace(options_.outputs, interpreter(sandbox));
+  }
 
   Judgement judge(std::size_t index, const Program& program, std::stop_token stop) {
     const Task& task = benchmark_.tasks[index];
@@ -185,17 +197,17 @@ class Judge::Impl {
       // One program waits for another's; a canonical solution that a busy machine did not let finish may be asked again.
       const std::scoped_lock lock(prepared.mutex);
       if (!prepared.checks) {
-        auto checks = detail::differential_checks(sandbox_, task, tests, limits_of(task), stop);
-        if (!checks) return not_judged(checks.error());
-        prepared.checks = *std::move(checks);
+        auto outputs = canonical_outputs(task, tests, stop);
+        if (!outputs) return not_judged(outputs.error());
+        prepared.checks = detail::differential_checks(task, tests, *std::move(outputs));
       }
     }
     CheckOptions options = options_for(task);
     // Each call: 4 s, or four times the canonical solution's; half as much again where the machine is busy.
-    const auto call = std::max<std::chrono::milliseconds>(std::chrono::seconds(4), 4 * prepared.checks->reference_wall);
+    const auto call = std::max<std::chrono::milliseconds>(std::chrono::seconds(4), 4 * prepared.checks->wall);
     options.call_wall = std::min(call + call / 2, options.call_wall);
     std::string source = program.source;
-    (void)detail::differential_entry_point(task, {tests.oracle, false, prepared.checks->digests}, source);
+    (void)detail::called_name(task, {tests.oracle, false, prepared.checks->digests}, source);
     const sandbox::Program runnable = sandbox_program(task, std::move(source));
     const auto judge_calls = [&](const sandbox::CallCheck& check) {
       return in_own_words(judgement_of(sandbox::check(sandbox_, runnable, check, options, stop)), task, check, detail::kPackedValue, options.max_text_bytes);
@@ -206,6 +218,15 @@ class Judge::Impl {
     if (prepared.checks->plus.tests.empty()) plus.outcome = Outcome::passed, plus.level = base.level;
     if (base.passed() && !prepared.checks->plus.tests.empty()) plus = judge_calls(prepared.checks->plus);
     return joined(base, plus);
+  }
+
+  tl::expected<detail::CanonicalOutputs, std::string> canonical_outputs(const Task& task, const Differential& tests, std::stop_token stop) {
+    if (outputs_) {
+      if (auto kept = outputs_->find(task, tests)) return *std::move(kept);
+    }
+    auto outputs = detail::canonical_outputs(sandbox_, task, tests, limits_of(task), stop);
+    if (outputs && outputs_) (void)outputs_->keep(task, tests, *outputs);  // else they are computed again the next time
+    return outputs;
   }
 
   Judgement judge_tests(std::size_t index, const Program& program, const ProgramTail& tests, std::stop_token stop) {
@@ -312,6 +333,7 @@ class Judge::Impl {
   const Benchmark& benchmark_;
   const JudgeOptions options_;
   std::vector<Prepared> prepared_;
+  std::optional<detail::OutputFolder> outputs_;
 };
 
 Judge::Judge(sandbox::Sandbox& sandbox, const Benchmark& benchmark, JudgeOptions options)

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <span>
@@ -51,6 +52,7 @@ struct Judgement {
 };
 
 struct JudgeOptions {
+  std::filesystem::path outputs;  // a folder in which canonical solutions' outputs are kept between runs; none: they run each time
   std::optional<double> cpu_seconds;  // instead of each task's own limit
   std::uint64_t memory_bytes = std::uint64_t{4} << 30;
 };

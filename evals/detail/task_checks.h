@@ -1,12 +1,12 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
 #include <string>
 #include <string_view>
-#include <tl/expected.hpp>
 #include <vector>
 
 #include "evals/benchmark.h"
+#include "evals/detail/canonical_outputs.h"
 #include "sandbox/check.h"
 
 /// From a benchmark's tests to the sandbox's checks.
@@ -34,33 +34,13 @@ inline constexpr std::string_view kContestCall = "fixpoint_call";
 /// A check of the calls of LiveCodeBench's functional tests; `source` becomes its contest_source().
 [[nodiscard]] sandbox::CallCheck json_call_check(const Task& task, const JsonCalls& tests, std::string& source);
 
-/// Which outputs travel as a hash instead of as themselves.
-enum class Digests : std::uint8_t {
-  none,
-  texts,  // long texts, which nobody compares with a tolerance
-  all,    // whatever is large, by the hash of its text: all together would be too much to keep
-};
-
-/// What EvalPlus asks of a program, with the answers of the canonical solution.
+/// What EvalPlus asks of a program: outputs like the canonical solution's.
 struct DifferentialChecks {
-  sandbox::CallCheck base;
-  sandbox::CallCheck plus;
-  std::chrono::milliseconds reference_wall{0};  // the canonical solution's, for both
-  Digests digests = Digests::none;  // what its outputs need, and so the program's
-};
-
-/// Runs the canonical solution on all inputs. An error where it does not answer all of them.
-[[nodiscard]] tl::expected<DifferentialChecks, std::string> differential_checks(sandbox::Sandbox& sandbox, const Task& task, const Differential& tests,
-                                                                                const sandbox::Limits& limits, std::stop_token stop);
-
-/// Who runs, and how its outputs are reduced.
-struct DifferentialCall {
-  Oracle oracle = Oracle::equal;
-  bool reference = false;
+  sandbox::CallCheck base = {};
+  sandbox::CallCheck plus = {};
+  std::chrono::milliseconds wall{0};  // the canonical solution's
   Digests digests = Digests::none;
 };
-
-/// The name that a differential check calls; adds to `source` what that needs.
-[[nodiscard]] std::string differential_entry_point(const Task& task, const DifferentialCall& call, std::string& source);
+[[nodiscard]] DifferentialChecks differential_checks(const Task& task, const Differential& tests, CanonicalOutputs outputs);
 
 }  // namespace fixpoint::evals::detail

@@ -7,6 +7,7 @@
 
 #include "agent/sandbox_checker.h"
 #include "agent/scripted_generator.h"
+#include "evals/detail/output_folder.h"
 #include "evals/detail/plus_oracle.h"
 #include "evals/detail/task_checks.h"
 #include "evals/judge.h"
@@ -189,16 +190,60 @@ TEST(JudgeTest, LongTextsAreComparedByTheirHashAndOthersAsTheyAre) {
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return ('x' * a + '3').encode()", true}).passed());
   EXPECT_FALSE(judge.judge(0, {"def add(a, b): return 'x' * a + '3' if a > 2 else 'xx4'", true}).passed());
 
-  const auto checks_of = [&](const Differential& tests) { return detail::differential_checks(shared_sandbox(), task, tests, {}, {}); };
-  const auto hashed = checks_of(std::get<Differential>(task.hidden));
+  const auto outputs_for = [&](const Differential& tests) { return detail::canonical_outputs(shared_sandbox(), task, tests, {}, {}); };
+  const auto hashed = outputs_for(std::get<Differential>(task.hidden));
   ASSERT_TRUE(hashed) << hashed.error();
   EXPECT_EQ(hashed->digests, detail::Digests::texts);
-  const auto output = [](const sandbox::CallCheck& check) { return to_text(std::get<Value>(check.tests.at(0).expected).items.at(detail::kPackedValue)); };
-  EXPECT_TRUE(output(hashed->base).starts_with("('sha256', '")) << output(hashed->base);
-  EXPECT_EQ(output(hashed->plus), "'xx3'");
-  const auto plain = checks_of({.base = {numbers({2, 3})}, .plus = {}});
+  EXPECT_TRUE(to_text(hashed->base.at(0)).starts_with("('sha256', '")) << to_text(hashed->base.at(0));
+  EXPECT_EQ(to_text(hashed->plus.at(0)), "'xx3'");
+  const auto plain = outputs_for({.base = {numbers({2, 3})}, .plus = {}});
   ASSERT_TRUE(plain) << plain.error();
   EXPECT_EQ(plain->digests, detail::Digests::none);
+}
+
+TEST(JudgeTest, CanonicalOutputsAreKeptForTheSameSolutionAndInputs) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "canonical-outputs";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  Task task = python_task(Differential{.base = {numbers({1, 2})}, .plus = {numbers({70000, 3}), numbers({4, 5})}}, "def add(a, b): return 'x' * a if a > 9 else (a + b, {a}, 0.5)");
+  const auto& tests = std::get<Differential>(task.hidden);
+  const detail::OutputFolder kept(folder, "python");
+  EXPECT_FALSE(kept.find(task, tests));
+  const auto outputs = detail::canonical_outputs(shared_sandbox(), task, tests, {}, {});
+  ASSERT_TRUE(outputs) << outputs.error();
+  ASSERT_TRUE(kept.keep(task, tests, *outputs));
+  const auto found = kept.find(task, tests);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(found->digests, detail::Digests::texts);
+  EXPECT_EQ(found->wall, outputs->wall);
+  EXPECT_EQ(encode(Value::list_of(found->base)), encode(Value::list_of(outputs->base)));
+  EXPECT_EQ(encode(Value::list_of(found->plus)), encode(Value::list_of(outputs->plus)));
+
+  Task other = task;
+  other.reference += "\n";
+  EXPECT_FALSE(kept.find(other, tests));
+  EXPECT_FALSE(kept.find(task, {.base = tests.base, .plus = {numbers({70000, 3})}}));
+  EXPECT_FALSE(detail::OutputFolder(folder, "another").find(task, tests));
+
+  const std::filesystem::path file = *std::filesystem::directory_iterator(folder);
+  std::filesystem::resize_file(file, std::filesystem::file_size(file) - 1);
+  EXPECT_FALSE(kept.find(task, tests));
+  EXPECT_FALSE(detail::OutputFolder(folder / "nowhere", "python").keep(task, tests, *outputs));
+}
+
+// The judge takes them from there: a folder that says otherwise decides otherwise.
+TEST(JudgeTest, KeptOutputsDecide) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "kept-outputs";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const Benchmark benchmark = benchmark_of({python_task(Differential{.base = {numbers({1, 2})}, .plus = {}}, "def add(a, b): return a + b")});
+  const Program difference{"def add(a, b): return a - b", true};
+  EXPECT_FALSE(Judge(shared_sandbox(), benchmark, {.outputs = folder}).judge(0, difference).passed());
+  const Task& task = benchmark.tasks[0];
+  ASSERT_FALSE(std::filesystem::is_empty(folder));
+  const std::string python = shared_sandbox().toolchains().find(sandbox::Language::python)->version;
+  ASSERT_TRUE(detail::OutputFolder(folder, python).keep(task, std::get<Differential>(task.hidden), {.base = {Value::of(-1)}, .plus = {}}));
+  EXPECT_TRUE(Judge(shared_sandbox(), benchmark, {.outputs = folder}).judge(0, difference).passed());
 }
 
 TEST(JudgeTest, SetsKeepTheOrderOfALiteral) {
