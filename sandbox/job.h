@@ -53,6 +53,7 @@ struct Job {
                            .memory_bytes = 1ULL << 30, .output_bytes = 64 << 10, .file_bytes = 256ULL << 20};
   Overflow overflow = Overflow::kill;
   Start start = Start::warm;
+  bool shared_libraries = false;  ///< the program is linked with them even where it could do without (sanitizers can't)
   bool needs_proc = false;  ///< mount a /proc that shows the run's own processes (sanitizers read /proc/self/maps)
   std::optional<JudgeChannel> judge = std::nullopt;
   std::vector<std::string> collect = {};  ///< files of the working directory to return in Verdict::artefacts

@@ -192,6 +192,7 @@ LaunchFrame Sandbox::Impl::worker_frame(const Job& job, const Toolchain& tool) c
 std::shared_ptr<const detail::Compiled> Sandbox::Impl::compile(const Job& job, const Toolchain& tool,
                                                                std::stop_token stop, Verdict& verdict) {
   std::vector<std::string> command = tool.compile;
+  if (!job.shared_libraries) command.insert(command.end(), tool.static_linking.begin(), tool.static_linking.end());
   command.insert(command.end(), job.compile_flags.begin(), job.compile_flags.end());
   const std::string key = compile_key(job, command);
   if (auto known = cache_.find(key)) {

@@ -93,11 +93,24 @@ Toolchain native(Language language, const std::string& compiler, const char* sou
   return tool;
 }
 
+/// A program without shared libraries starts in a third of the time (C++) and takes fewer pages. With GNU gold that costs a build
+/// next to nothing; the usual linker takes too long over it. Nothing where gold or a static library is missing.
+Texts static_linking(const Texts& archives) {
+  if (!find_program({"/usr/bin/ld.gold"})) return {};
+  for (const std::string& archive : archives) {
+    const Texts places = joined({siblings("/usr/lib", "", "/" + archive), siblings("/usr/lib/gcc/x86_64-linux-gnu", "", "/" + archive),
+                                 siblings("/usr/lib/gcc/aarch64-linux-gnu", "", "/" + archive)});
+    if (std::none_of(places.begin(), places.end(), [](const std::string& place) { return fs::exists(place); })) return {};
+  }
+  return {"-static", "-fuse-ld=gold", "-Wl,--gc-sections,--strip-all"};
+}
+
 std::optional<Toolchain> find_c() {
   const auto compiler = find_program(joined({in_system("gcc"), in_system("clang")}));
   if (!compiler) return std::nullopt;
   Toolchain tool = native(Language::c, *compiler, "main.c");
   tool.compile = {*compiler, "-std=gnu17", "-O2", "-pipe", "-o", "main", "main.c", "-Wl,--as-needed", "-lm", "-pthread"};
+  tool.static_linking = static_linking({"libc.a"});
   return tool;
 }
 
@@ -106,6 +119,7 @@ std::optional<Toolchain> find_cpp() {
   if (!compiler) return std::nullopt;
   Toolchain tool = native(Language::cpp, *compiler, "main.cpp");
   tool.compile = {*compiler, "-std=gnu++20", "-O2", "-pipe", "-o", "main", "main.cpp", "-pthread"};
+  tool.static_linking = static_linking({"libc.a", "libstdc++.a"});
   return tool;
 }
 

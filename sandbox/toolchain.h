@@ -16,6 +16,7 @@ struct Toolchain {
   std::string version;                      ///< first line of what the tool says about itself, or the resolved file name
   std::string source_name;                  ///< "main.py"
   std::vector<std::string> compile;         ///< empty for interpreted languages; reads source_name, writes `artefact`
+  std::vector<std::string> static_linking;  ///< added to `compile` unless a job needs shared libraries; empty where it can't be
   std::string artefact;                     ///< "main", "main.jar"
   std::vector<std::string> run;
   std::vector<std::string> compile_roots;   ///< host paths that the compiler sees, read-only

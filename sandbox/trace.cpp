@@ -175,6 +175,7 @@ Trace trace_native(Sandbox& sandbox, const Program& program, const TraceSubject&
     return trace;
   }
   job.compile_flags = sanitizer_flags();
+  job.shared_libraries = true;
   job.environment = {{"ASAN_OPTIONS", "detect_leaks=0:color=never:print_legend=0:fast_unwind_on_malloc=0:exitcode=86"},
                      {"UBSAN_OPTIONS", "print_stacktrace=1:color=never"}};
   job.needs_proc = true;
