@@ -80,8 +80,8 @@ class Run {
     }
   }
 
-  /// The next program, rather of a task whose first one is not being judged: that one may have to wait for the canonical solution,
-  /// and others of its task with it.
+  /// The next program, rather of a task whose first one is not being judged now: what a task needs once (its canonical solution's
+  /// outputs, its prompt in the model's cache) is made for that one, and a second would wait for it.
   std::optional<std::size_t> claimed() {
     const std::scoped_lock lock(claims_mutex_);
     const auto may_wait = [&](std::size_t index) { return begun_[task_of(index)] == Begun::first; };
@@ -220,10 +220,10 @@ class Run {
   const OnRecord& on_record_;
   const Clock::time_point start_ = Clock::now();
   std::vector<std::optional<Record>> records_;
-  std::mutex claims_mutex_;         // guards the next two
-  std::list<std::size_t> waiting_;  // places of programs that nobody has begun, in order
-  enum class Begun : std::uint8_t { no, first, whole };
-  std::vector<Begun> begun_;  // of each task: whether its first program is judged
+  enum class Begun : std::uint8_t { no, first, whole };  // no program of a task; its first one; that one, or another, is judged
+  std::mutex claims_mutex_;                             // guards the next two
+  std::list<std::size_t> waiting_;                      // places of programs that nobody has begun, in order
+  std::vector<Begun> begun_;                            // of each task
   std::atomic<bool> failed_ = false;
   std::mutex mutex_;  // guards progress_, error_ and calls of on_record_
   Progress progress_;

@@ -57,7 +57,7 @@ struct ValueError {
 inline constexpr std::size_t max_value_depth = 200;
 inline constexpr std::size_t max_value_nodes = 4'000'000;
 
-// The form in which values travel: one tag byte, lengths in decimal, e.g. `l2:i1:7s2:ab`. See docs/sandbox.md.
+// The form in which values travel, but for most calls of Python functions (detail/check/marshal.h): one tag byte, lengths in decimal, e.g. `l2:i1:7s2:ab`. See docs/sandbox.md.
 std::string encode(const Value& value);
 void encode_to(const Value& value, std::string& out);
 // The whole text must be one value; anything else is refused with its offset. Depth and node count are bounded.

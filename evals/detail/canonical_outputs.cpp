@@ -10,8 +10,8 @@ using sandbox::Value;
 
 namespace {
 
-/// Large outputs as a hash: rows of numbers of that of their doubles, where these are exact, others of that of their text. Numbers stand
-/// by value, 3, 3.0 and True are one.
+/// Large outputs as a hash: long rows of numbers as that of their doubles, where these are exact, others as that of their text. Equal
+/// values must have one hash: numbers stand by value, and 3, 3.0 and True are one.
 constexpr const char* kDigestSource = R"(
 
 def fixpoint_plain(value):
@@ -30,18 +30,15 @@ def fixpoint_plain(value):
         return ('set', sorted(repr(fixpoint_plain(item)) for item in value))
     return value
 
-def fixpoint_numbers(value):
-    if type(value) is not list and type(value) is not tuple or not {int, float, bool}.issuperset(map(type, value)):
-        return False
-    return not value or -9007199254740992 <= min(value) and max(value) <= 9007199254740992
-
 def fixpoint_reduced(value):
-    import array, hashlib
-    if fixpoint_numbers(value):
-        if len(value) < 50000:
-            return value
-        data = array.array('d', [number + 0.0 for number in value])
-        return ('sha256', hashlib.sha256(type(value).__name__.encode() + data.tobytes()).hexdigest())
+    import array, builtins, hashlib
+    numbers = isinstance(value, (builtins.list, builtins.tuple)) and len(value) >= 200000
+    if numbers and all([issubclass(kind, (builtins.int, builtins.float)) for kind in builtins.set(builtins.map(type, value))]):
+        total = builtins.sum(value)
+        if total == total and -9007199254740992 <= builtins.min(value) and builtins.max(value) <= 9007199254740992:
+            data = array.array('d', [number + 0.0 for number in value])
+            kind = b'list' if isinstance(value, builtins.list) else b'tuple'
+            return ('sha256', hashlib.sha256(kind + data.tobytes()).hexdigest())
     if len(repr(value)) < 1000000:
         return value
     return ('sha256', hashlib.sha256(repr(fixpoint_plain(value)).encode('utf-8', 'surrogatepass')).hexdigest())
@@ -91,6 +88,7 @@ std::size_t nodes_of(const Value& value) {
   for (const Value& item : value.items) out += nodes_of(item);
   return out;
 }
+
 constexpr const char* kTooLarge = "its outputs are too large";
 
 /// The canonical solution's outputs, in the order of the tests. Their nodes are taken off `room`; kTooLarge as soon as that is used up.

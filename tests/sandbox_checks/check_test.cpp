@@ -210,13 +210,18 @@ TEST(CallCheckTest, ResultsArriveAsTheyAre) {
       "class Colour(enum.IntEnum):\n    red = 3\n"
       "results = [[1, 2.0, True, None, 'scar'], (2 ** 31, -2 ** 63, 2 ** 64, 10 ** 3000), {'s': {'c': (1,)}}, {'a'}, b'code', bytearray(b'abc'),\n"
       "           array.array('b', b'abc'), [bytearray(b'sun')], Text('t'), Colour.red, collections.deque([1]), decimal.Decimal('1.5'), float('inf'),\n"
-      "           1j, '\\ud800', [[[]]], ..., memoryview(b'abc'), (lambda: 1).__code__, [(lambda: 1).__code__], range(3)]\n"
+      "           1j, '\\ud800', [[[]]], ..., memoryview(b'abc'), (lambda: 1).__code__, [(lambda: 1).__code__], range(3),\n"
+      "           StopIteration, [1, StopIteration], {float('inf'): [b'']}, frozenset({1})]\n"
+      "def deep(n):\n    value = []\n    for _ in range(n):\n        value = [value]\n    return value\n"
+      "within = []\nwithin += [within, within]\nresults += [deep(100), deep(300), deep(3000), within]\n"
       "def f(i):\n    return results[i]\n";
   const std::vector<std::string> wires = {"l5:i1:1f6:0x1p+1TNs4:scar", "t4:i10:2147483648i20:-9223372036854775808i20:18446744073709551616i2494:0x371c933511046bd4",
                                           "d1:s1:sd1:s1:ct1:i1:1", "S1:s1:a", "b4:code", "n9:bytearrayb3:abc", "an object of class array is no plain value",
                                           "l1:n9:bytearrayb3:sun", "n13:subclass:Texts1:t", "n15:subclass:Colouri1:3", "n5:dequel1:i1:1", "D3:1.5", "f3:inf",
                                           "cf6:0x0p+0f6:0x1p+0", "s3:\xed\xa0\x80", "l1:l1:l0:", "n8:constants8:Ellipsis", "an object of class memoryview is no plain value",
-                                          "an object of class code is no plain value", "an object of class code is no plain value", "n5:ranget3:i1:0i1:3i1:1"};
+                                          "an object of class code is no plain value", "an object of class code is no plain value", "n5:ranget3:i1:0i1:3i1:1", "n4:types13:StopIteration",
+                                          "l2:i1:1n4:types13:StopIteration", "d1:f3:infl1:b0:", "z1:i1:1", "l1:l1:l1:", "nested too deeply", "nested too deeply",
+                                          "nested too deeply"};
   CallCheck what{.entry_point = "f"};
   for (std::size_t i = 0; i < wires.size(); ++i) what.tests.push_back({.arguments = {Value::of(static_cast<int>(i))}, .expected = Value::of("none of them")});
   const auto result = check_python(source, what);

@@ -78,7 +78,7 @@ TEST(MarshalTest, LargeIntegersAreReadExactly) {
 TEST(MarshalTest, RefusesWhatIsNoPlainValue) {
   EXPECT_EQ(read(""), "error: ends inside a value");
   EXPECT_EQ(read("NN"), "error: bytes after the value");
-  EXPECT_EQ(read("c"), "error: no plain value");
+  for (const char* other : {"c", "<\1", ">\1", ".", "S", "t\1", "z\1"}) EXPECT_EQ(read(other), "error: no plain value") << other;
   EXPECT_EQ(read("0"), "error: no plain value");
   EXPECT_EQ(read(bytes({'i', 1, 0})), "error: ends inside a number");
   EXPECT_EQ(read(bytes({'l', 2, 0, 0, 0, 1, 0})), "error: an integer longer than the rest");

@@ -33,8 +33,8 @@ std::size_t surely_fits(const UniqueFd& pipe) {
   return static_cast<std::size_t>(std::clamp(::fcntl(pipe.get(), F_GETPIPE_SZ) / 4, 0, most));
 }
 
-// A driver that has this many questions before it is not watched at each answer: it would wake its judge for every one, which takes
-// both longer than an answer does.
+// A driver that has this many questions before it is not watched at once for its next answer: it would wake its judge for every
+// one, which takes both longer than an answer does.
 constexpr std::size_t many_questions = 16;
 constexpr std::chrono::microseconds many_answers_take{100};
 
@@ -109,6 +109,7 @@ bool Conversation::send(const std::string& bytes, Clock::time_point deadline) {
 
 tl::expected<Value, Silence> Conversation::receive(Clock::time_point deadline) {
   char buffer[64 << 10];
+  bool waited = state_->asked.size() <= many_questions;
   while (true) {
     auto message = state_->reader.next();
     if (!message) return tl::unexpected(Silence::garbled);
@@ -120,7 +121,7 @@ tl::expected<Value, Silence> Conversation::receive(Clock::time_point deadline) {
     }
     if (n == 0) return tl::unexpected(Silence::ended);
     if (errno != EAGAIN && errno != EINTR) return tl::unexpected(Silence::ended);
-    if (state_->asked.size() > many_questions && Clock::now() < deadline) {
+    if (!std::exchange(waited, true)) {
       std::this_thread::sleep_for(many_answers_take);
       continue;
     }

@@ -4,7 +4,6 @@
 #include <bit>
 #include <charconv>
 #include <cstdint>
-#include <limits>
 
 namespace fixpoint::sandbox::detail {
 namespace {
@@ -54,7 +53,8 @@ std::string integer_text(const std::vector<std::uint16_t>& digits, bool negative
     }
     reversed += "x0";
   } else {
-    constexpr std::uint32_t chunk = 1'000'000'000;  // nine decimal digits a division
+    constexpr int chunk_digits = 14;  // decimal ones a division: the remainder and 15 bits more fit into 64
+    constexpr std::uint64_t chunk = 100'000'000'000'000;
     std::vector<std::uint16_t> rest = digits;
     while (!rest.empty()) {
       std::uint64_t remainder = 0;
@@ -64,7 +64,7 @@ std::string integer_text(const std::vector<std::uint16_t>& digits, bool negative
         remainder %= chunk;
       }
       while (!rest.empty() && rest.back() == 0) rest.pop_back();
-      for (int i = 0; i < 9 && (!rest.empty() || remainder != 0); ++i, remainder /= 10) reversed += static_cast<char>('0' + remainder % 10);
+      for (int i = 0; i < chunk_digits && (!rest.empty() || remainder != 0); ++i, remainder /= 10) reversed += static_cast<char>('0' + remainder % 10);
     }
   }
   if (negative) reversed += '-';
@@ -91,14 +91,7 @@ class Reader {
       case 's': out.kind = Kind::bytes; return text(out.text);
       case '(': out.kind = Kind::tuple; return items(out, depth);
       case '[': out.kind = Kind::list; return items(out, depth);
-      case '<': out.kind = Kind::set; return items(out, depth);
-      case '>': out.kind = Kind::frozenset; return items(out, depth);
       case '{': out.kind = Kind::dict; return pairs(out, depth);
-      case '.':
-        out.kind = Kind::named;
-        out.text = "constant";
-        out.items.push_back(Value::of("Ellipsis"));
-        return true;
       default: --at_; return fail("no plain value");
     }
   }

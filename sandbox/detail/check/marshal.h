@@ -13,8 +13,8 @@ namespace fixpoint::sandbox::detail {
 // What comes before the `count` values of a tuple.
 void marshal_tuple_to(std::size_t count, std::string& out);
 
-// The value that a hostile interpreter wrote; the whole text must be one. Only what plain values need is read: code, interned and
-// shared objects are errors. Depth and number of values are bounded as in `decode`.
+// The value that a hostile interpreter wrote; the whole text must be one. Only what drivers send in this form is read: sets, code,
+// interned and shared objects are errors. Depth and number of values are bounded as in `decode`.
 [[nodiscard]] tl::expected<Value, ValueError> unmarshal(std::string_view bytes);
 
 }  // namespace fixpoint::sandbox::detail

@@ -13,6 +13,8 @@ class Channel:
             end = n
         part = self.data[self.at : end]
         self.at = end
+        if end == len(self.data):  # a large question is not kept while the program runs
+            self.data, self.at = b"", 0
         return part
 
     def fill(self, n):
@@ -31,14 +33,14 @@ class Channel:
         if n > MAX_FRAME:
             raise ProtocolEnd()
         body = self.exactly(n)
-        return marshal.loads(body[1:]) if body[:1] == MARSHALLED else Decoder(body, objects).value()
+        return marshal.loads(memoryview(body)[1:]) if body[:1] == MARSHALLED else Decoder(body, objects).value()
 
     def send(self, message, objects=None):
         self.send_bytes(encode(message, objects))
 
     def send_bytes(self, body):
         data = len(body).to_bytes(4, "little") + body
-        at = self.write(ANSWERS, data[: 1 << 20])
+        at = 0
         while at < len(data):
             at += self.write(ANSWERS, data[at : at + (1 << 20)])
 

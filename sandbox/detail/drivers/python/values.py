@@ -144,23 +144,36 @@ def encode(v, objects=None):
     return b"".join(encoder.out)
 
 
-ATOMS = frozenset((type(None), bool, int, float, str))
+ATOMS = frozenset((type(None), bool, int, float, complex, str, bytes))
+NESTS = frozenset((list, tuple, dict))
 MARSHALLED_VALUE = MARSHALLED + b"(\x04\x00\x00\x00" + marshal.dumps("value", 2)
 
 
+def is_marshallable(v):
+    """Whether the module marshal, which knows classes by no name and does not see where a value contains itself, keeps a value as it
+    is. Level by level, without running Python for each part."""
+    level, count = [v], 1
+    for _ in range(MAX_DEPTH):
+        kinds = set(map(type, level))
+        if kinds <= ATOMS:
+            return True
+        if not kinds <= ATOMS | NESTS:
+            return False
+        nests = [x for x in level if type(x) in NESTS]
+        dicts = [x for x in nests if type(x) is dict]
+        level = list(chain(chain.from_iterable(nests), chain.from_iterable(map(dict.values, dicts))))
+        count += len(level)
+        if count > MAX_ITEMS:
+            return False
+    return False
+
+
 def marshalled(v):
-    """A value in the interpreter's own form, or None where that has not all of it: it knows no classes, and makes arrays look like
-    bytes (s) and has code (c), which must not leave here."""
-    try:
-        body = marshal.dumps(v, 2)
-    except ValueError:
+    """A value in the interpreter's own form, or None where that has not all of it or is too long."""
+    if type(v) not in ATOMS and not is_marshallable(v):
         return None
-    if len(body) > MAX_FRAME // 2:
-        raise Unserialisable("the value is too large")
-    t = type(v)
-    if t in ATOMS or ((t is list or t is tuple) and ATOMS.issuperset(map(type, v))) or (b"s" not in body and b"c" not in body):
-        return body
-    return None
+    body = marshal.dumps(v, 2)
+    return body if len(body) <= MAX_FRAME // 2 else None
 
 
 class Decoder:
