@@ -62,13 +62,23 @@ CLI::Validator webhook_address() {
   return {[](std::string& text) { return agent::refused_webhook(text).value_or(""); }, "URL"};
 }
 
+/// An option as a shell reads it; nothing where it was not given.
+std::string typed(const std::string& name, const std::string& value) {
+  if (value.empty()) return {};
+  constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=+,@%#";
+  if (value.find_first_not_of(kPlain) == std::string::npos && !value.starts_with('#')) return " " + name + " " + value;
+  std::string text = " " + name + " '";
+  for (const char c : value) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return text + "'";
+}
+
 bool is_address(const std::string& model) { return model.starts_with("http://") || model.starts_with("https://"); }
 
 }  // namespace
 
 void WorkerOptions::add_model_options(CLI::App& app) {
-  app.add_option("-m,--model", model, "a model file or folder, or a server: http://HOST:PORT/v1[#MODEL]");
-  app.add_option("--script", script, "take the answers from this JSON file instead of a model (demonstrations, tests)");
+  auto* named = app.add_option("-m,--model", model, "a model file or folder, or a server: http://HOST:PORT/v1[#MODEL]");
+  app.add_option("--script", script, "take the answers from this JSON file instead of a model (demonstrations, tests)")->excludes(named);
   app.add_option("--specialist", specialist, "a model that takes over when this one is stuck");
   app.add_option("--explainer", explainer, "a model that explains failures when this one is stuck");
   app.add_option("--api-key-file", key_file, "file with the servers' key (else FIXPOINT_API_KEY or OPENAI_API_KEY)");
@@ -76,9 +86,11 @@ void WorkerOptions::add_model_options(CLI::App& app) {
   app.add_option("--explainer-key-file", explainer_key_file, "file with the explainer's key, where it is another");
   app.add_option("--ca-file", ca_file, "further certificate authority for https");
   add_webhook_options(app);
+  add_device_option(app, device);
   app.add_option("--threads", threads, "CPU threads of the engine (0: all)")->check(CLI::Range(0, 1024));
   app.add_option("--kv-memory", kv_memory, "memory of the engine's KV cache, such as 4G")->check(byte_size());
   app.add_option("--kv-type", kv_type, "type of its keys and values")->check(kv_type_name())->capture_default_str();
+  add_chat_template_option(app, chat_template);
   add_weight_cache_option(app, weight_cache);
 }
 
@@ -113,22 +125,17 @@ tl::expected<std::vector<agent::Rung>, std::string> WorkerOptions::rungs(bool wi
 }
 
 std::string WorkerOptions::as_typed() const {
-  const auto quoted = [](const std::string& word) {
-    constexpr std::string_view kPlain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=+,@%#";
-    if (word.find_first_not_of(kPlain) == std::string::npos && !word.starts_with('#')) return word;
-    std::string text = "'";
-    for (const char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-  };
   std::string text;
   for (const auto& [name, value] : {std::pair<const char*, const std::string&>{"-m", model}, {"--script", script}, {"--specialist", specialist},
                                     {"--explainer", explainer}, {"--api-key-file", key_file}, {"--specialist-key-file", specialist_key_file},
-                                    {"--explainer-key-file", explainer_key_file}, {"--ca-file", ca_file}, {"--journal", journal},
+                                    {"--explainer-key-file", explainer_key_file}, {"--ca-file", ca_file}, {"--chat-template", chat_template}, {"--journal", journal},
                                     {"--webhook", webhook}, {"--webhook-secret-file", webhook_secret_file}}) {
-    if (!value.empty()) text.append(" ").append(name).append(" ").append(quoted(value));
+    text += typed(name, value);
   }
   return text;
 }
+
+std::string WorkerOptions::journal_as_typed() const { return typed("--journal", journal); }
 
 tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model(const std::string& name,
                                                                                  const std::string& key_file,
@@ -141,14 +148,17 @@ tl::expected<std::unique_ptr<agent::Generator>, std::string> Workers::open_model
   }
   ModelOptions model;
   model.path = name;
+  model.device = options.device;
+  if (local == &local_.model) model.chat_template = options.chat_template;
   model.threads = options.threads;
   model.kv_memory = options.kv_memory;
   model.kv_type = options.kv_type;
   model.weight_cache = options.weight_cache;
   auto loaded = model.load();
   if (!loaded) return tl::unexpected(loaded.error());
-  const auto& format = (*loaded)->chat_format();
-  if (!format) return tl::unexpected(name + ": " + format.error());
+  auto format = (*loaded)->chat_format();
+  if (!format && !options.chat_template.empty()) format = engine::parse_chat_format(options.chat_template).value();
+  if (!format) return tl::unexpected(name + ": " + format.error() + " (--chat-template chooses one)");
   models_.push_back(*std::move(loaded));
   engine::LanguageModel& it = *models_.back();
   *local = &it;

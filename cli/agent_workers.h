@@ -30,6 +30,8 @@ struct WorkerOptions {
   std::string webhook_secret_file;  ///< else the environment's FIXPOINT_WEBHOOK_SECRET
   std::string kv_memory;
   std::string kv_type = "F16";
+  std::string chat_template;  ///< of the model; of those that help, where their files name none that is known
+  std::string device = "cpu";
   std::string weight_cache;  ///< as add_weight_cache_option sets it
   int threads = 0;
   std::string ladder;
@@ -44,6 +46,8 @@ struct WorkerOptions {
   [[nodiscard]] tl::expected<std::vector<agent::Rung>, std::string> rungs(bool with_specialist = true) const;
   /// The options above that another command needs to go on with the same session: " -m FILE --journal J".
   [[nodiscard]] std::string as_typed() const;
+  /// The one that a look at its record needs.
+  [[nodiscard]] std::string journal_as_typed() const;
 };
 
 /// Owns them. Destroyed in order: what uses something goes before it.

@@ -167,7 +167,7 @@ std::vector<Row> measure(engine::LanguageModel& model, const BenchOptions& optio
 void print_rows(const engine::LanguageModel& model, const kernels::MachineLimits& limits, const std::vector<Row>& rows) {
   std::printf("%s on %s, keys and values %s\n", model.description().c_str(), model.backend_name().c_str(),
               std::string(to_string(model.engine().options().kv_type)).c_str());
-  std::printf("machine: reads %.1f GB/s, FP32 %.0f, BF16 %.0f, INT8 %.0f GFLOP/s\n\n", limits.read_bytes_per_s / 1e9,
+  std::printf("machine: reads %.1f GB/s, FP32 %.0f, BF16 %.0f GFLOP/s, INT8 %.0f GOP/s\n\n", limits.read_bytes_per_s / 1e9,
               limits.fp32_flops / 1e9, limits.bf16_flops / 1e9, limits.int8_ops / 1e9);
   std::printf("%-20s %10s %21s %12s %9s\n", "", "tokens/s", "(min - max)", "limit", "of limit");
   for (const auto& row : rows) {

@@ -52,11 +52,10 @@ CLI::Validator positive_seconds() { return number_above(0, kMostSeconds).descrip
 
 CLI::Validator seconds_or_zero() { return number_between(0, kMostSeconds).description("SECONDS"); }
 
-CLI::Validator positive_count() {
-  constexpr std::int64_t kMost = 1'000'000'000;
-  return {[](std::string& text) {
+CLI::Validator positive_count(std::int64_t most) {
+  return {[most](std::string& text) {
             const auto value = parsed<std::int64_t>(text);
-            if (!value || *value < 1 || *value > kMost) return "'" + text + "' is no whole number from 1 to " + std::to_string(kMost);
+            if (!value || *value < 1 || *value > most) return "'" + text + "' is no whole number from 1 to " + std::to_string(most);
             text = std::to_string(*value);  // CLI11 would read leading zeros as octal
             return std::string();
           },

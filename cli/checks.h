@@ -17,8 +17,8 @@ namespace fixpoint::cli {
 [[nodiscard]] CLI::Validator positive_seconds();
 /// The same, or 0.
 [[nodiscard]] CLI::Validator seconds_or_zero();
-/// A whole number from 1 to 10^9. For `Option::transform`, since CLI11 would read 010 as eight.
-[[nodiscard]] CLI::Validator positive_count();
+/// A whole number from 1 to `most`. For `Option::transform`, since CLI11 would read 010 as eight.
+[[nodiscard]] CLI::Validator positive_count(std::int64_t most = 1'000'000'000);
 /// A whole number from 0 to 2^64 - 1, in decimal digits. For `Option::transform`, too.
 [[nodiscard]] CLI::Validator seed_number();
 /// A whole number in [low, high], or 0.

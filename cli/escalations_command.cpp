@@ -29,9 +29,11 @@ struct EscalationsOptions {
   bool json = false;
 };
 
+bool is_blank(const std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos; }
+
 /// An answer without words would use up the escalation and tell nobody anything.
 CLI::Validator some_words() {
-  return {[](std::string& text) { return text.find_first_not_of(" \t\r\n") == std::string::npos ? std::string("is empty") : std::string(); }, ""};
+  return {[](std::string& text) { return is_blank(text) ? std::string("is empty") : std::string(); }, ""};
 }
 
 std::string person(const EscalationsOptions& options) {
@@ -52,7 +54,7 @@ void print(const agent::EscalationRow& row, bool as_json) {
     std::printf("%s\n", line.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
     std::printf("%-13s  %-14s  %-10s  session %s  %s\n", row.id.c_str(), std::string(agent::to_string(row.state)).c_str(),
-                row.claimed_by.c_str(), row.session.c_str(), row.title.c_str());
+                printable(row.claimed_by).c_str(), row.session.c_str(), printable(row.title).c_str());
   }
 }
 
@@ -64,6 +66,9 @@ int list(const EscalationsOptions& options) {
   }
   auto workers = Workers::start(options.workers, Workers::Needs::journal);
   if (!workers) return fail(workers.error());
+  if (!options.after.empty()) {
+    if (const auto after = (*workers)->journal().escalation(options.after); !after) return fail("--after: " + after.error().detail);
+  }
   const auto rows = (*workers)->journal().escalations(state, options.limit, options.after);
   if (!rows) return fail(rows.error().detail);
   for (const agent::EscalationRow& row : *rows) print(row, options.json);
@@ -79,8 +84,12 @@ int show(const EscalationsOptions& options) {
   if (!events) return fail(events.error().detail);
   agent::Progress progress;
   for (const agent::Stamped& stamped : *events) progress.apply(stamped.event);
-  if (!options.json) print(*row, false);
-  std::printf("%s\n", options.json ? handover_json(progress).c_str() : ("\n" + handover_markdown(progress)).c_str());
+  if (options.json) {
+    std::printf("%s\n", handover_json(progress).c_str());
+  } else {
+    print(*row, false);
+    std::printf("\n%s\n", printable(handover_markdown(progress)).c_str());
+  }
   return kSuccess;
 }
 
@@ -99,7 +108,7 @@ int go_on(Workers& workers, const std::string& session, const EscalationsOptions
   agent::Loop loop(workers.services());
   const int code = run_session(
       [&](std::stop_token stop, const agent::OnEvent& on_event) { return loop.resume(session, std::move(stop), on_event); },
-      {.json = options.json, .before = *std::move(before), .resume_with = options.workers.as_typed()});
+      {.json = options.json, .before = *std::move(before), .resume_with = options.workers.as_typed(), .show_with = options.workers.journal_as_typed()});
   workers.finish();
   return code;
 }
@@ -119,6 +128,7 @@ int hint(const EscalationsOptions& options) {
 int submit(const EscalationsOptions& options) {
   const auto program = read_input(options.file);
   if (!program) return fail(program.error());
+  if (is_blank(*program)) return wrong_usage("'" + options.file + "' holds no program");
   auto workers = Workers::start(options.workers, Workers::Needs::checker);
   if (!workers) return fail(workers.error());
   const auto row = (*workers)->journal().submit(

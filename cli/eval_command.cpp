@@ -81,7 +81,8 @@ tl::expected<evals::Selection, std::string> selection_of(const EvalOptions& opti
   if (options.limit > 0) selection.limit = options.limit;
   if (options.shard.empty()) return selection;
   char rest = '\0';
-  if (std::sscanf(options.shard.c_str(), "%zu/%zu%c", &selection.shard, &selection.shards, &rest) != 2) {
+  if (options.shard.find_first_not_of("0123456789/") != std::string::npos ||
+      std::sscanf(options.shard.c_str(), "%zu/%zu%c", &selection.shard, &selection.shards, &rest) != 2) {
     return tl::unexpected("--shard '" + options.shard + "' is not I/N, as in 1/4");
   }
   return selection;
@@ -207,12 +208,32 @@ tl::expected<void, std::string> write_trace(const EvalModelOptions& options, con
   return evals::write_whole(options.record, evals::to_trace(recorder->workload()));
 }
 
+/// Whether a known benchmark was named and the file holds none of its edition (humaneval+mini is one of humaneval+).
+bool is_another(const std::string& named, const evals::Benchmark& loaded) {
+  const bool known = evals::find_known(named) != nullptr || named == evals::family_file().benchmark;
+  return known && !named.starts_with(loaded.name);
+}
+
+std::string already_there(const std::filesystem::path& file) {
+  return file.string() + " is already there: --resume goes on with it, another --out starts anew";
+}
+
+/// What would stop a run only after its model was loaded, or at its very end.
+tl::expected<void, std::string> look_ahead(const EvalOptions& options, const std::filesystem::path& results) {
+  std::error_code code;
+  if (!options.resume && std::filesystem::exists(results, code)) return tl::unexpected(already_there(results));
+  if (!options.beside.empty()) {
+    if (auto other = evals::read_results(options.beside); !other) return tl::unexpected("--beside: " + other.error());
+  }
+  return {};
+}
+
 tl::expected<evals::ResultLog, std::string> open_log(const std::filesystem::path& file, bool resume, const RunInfo& info, evals::StoredRun& stored) {
   std::error_code code;
   std::filesystem::create_directories(file.parent_path(), code);
   if (code) return tl::unexpected(file.parent_path().string() + ": " + code.message());
   if (!std::filesystem::exists(file, code)) return evals::ResultLog::create(file, info);
-  if (!resume) return tl::unexpected(file.string() + " is already there: --resume goes on with it, another --out starts anew");
+  if (!resume) return tl::unexpected(already_there(file));
   return evals::ResultLog::append_to(file, info, stored);
 }
 
@@ -229,10 +250,13 @@ int evaluate(const EvalOptions& options) {
   if (!file) return fail(file.error());
   const auto benchmark = evals::load_benchmark(*file);
   if (!benchmark) return fail(benchmark.error().text());
+  if (is_another(options.benchmark, *benchmark)) return wrong_usage(file->string() + " holds " + benchmark->name + ", not " + options.benchmark);
   const auto selection = selection_of(options);
   if (!selection) return wrong_usage(selection.error());
   const auto tasks = evals::select(*benchmark, *selection);
-  if (!tasks) return fail(tasks.error());
+  if (!tasks) return wrong_usage(tasks.error());
+  const std::filesystem::path folder = options.out.empty() ? std::filesystem::path("eval-" + benchmark->name) : std::filesystem::path(options.out);
+  if (auto ready = look_ahead(options, folder / "results.jsonl"); !ready) return fail(ready.error());
   RunInfo info{.benchmark = benchmark->name, .data_file = file->string(), .data_sha256 = benchmark->sha256, .data_tasks = benchmark->tasks.size(),
                .data_status = data_status(*benchmark), .prompt_id = benchmark->prompt_id, .selection = selection->text(), .version = FIXPOINT_VERSION,
                .commit = FIXPOINT_COMMIT, .machine = machine_name(), .started = utc_now()};
@@ -246,7 +270,6 @@ int evaluate(const EvalOptions& options) {
   if (!sandbox) return fail(sandbox.error().message());
   info.sandbox = protections_text(*sandbox);
 
-  const std::filesystem::path folder = options.out.empty() ? std::filesystem::path("eval-" + benchmark->name) : std::filesystem::path(options.out);
   evals::StoredRun stored;
   auto log = open_log(folder / "results.jsonl", options.resume, info, stored);
   if (!log) return fail(log.error());
@@ -354,6 +377,7 @@ void add_eval_command(CLI::App& app, Run& run) {
   auto* samples = command->add_option("--samples", options->samples, "Programs: a file in the benchmark's sample format");
   reference->excludes(samples);
   options->model.add_to(*command);
+  for (auto* programs : {reference, samples}) programs->excludes(command->get_option("--model"))->excludes(command->get_option("--script"));
   command->add_option("--workers", options->workers, "Programs judged at once")->check(CLI::Range(1, 256))->capture_default_str();
   command->add_option("--limit", options->limit, "Only the first N tasks")->transform(positive_count());
   command->add_option("--filter", options->filter, "Only tasks whose id this regular expression finds");

@@ -39,7 +39,12 @@ void EvalModelOptions::add_to(CLI::App& app) {
   app.add_option("--samples-per-task", samples, "sessions a task, each with a seed of its own")->check(CLI::Range(1, 10'000))->capture_default_str();
   app.add_option("--rounds", rounds, "repair rounds (0: first drafts only)")->check(CLI::Range(0, agent::kMaxRounds))->capture_default_str();
   app.add_option("--drafts", drafts, "first drafts, written in parallel")->check(CLI::Range(1, 16))->capture_default_str();
-  app.add_option("--feedback", feedback, "simple, or any of unit_test, explanation, trace joined by +")->capture_default_str();
+  app.add_option("--feedback", feedback, "simple, or any of unit_test, explanation, trace joined by +")
+      ->check([](const std::string& text) {
+        const auto kinds = agent::parse_feedback(text);
+        return kinds ? std::string() : kinds.error();
+      })
+      ->capture_default_str();
   app.add_option("--max-tokens", max_tokens, "tokens that a session may write in all")->transform(positive_count())->capture_default_str();
   app.add_option("--round-tokens", round_tokens, "tokens of one answer")->transform(positive_count())->capture_default_str();
   app.add_option("--timeout", timeout_seconds, "seconds a session")->check(positive_seconds())->capture_default_str();

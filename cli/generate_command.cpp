@@ -123,9 +123,13 @@ json stop_json(const engine::Finish& finish) {
   return nullptr;
 }
 
+struct Streamed {
+  engine::CompletedSample sample;
+  std::uint64_t seed = 0;  ///< the request's, or the one that was drawn
+};
+
 /// Streams until the request ends; the finished sample, or an error.
-tl::expected<engine::CompletedSample, std::string> stream(engine::LanguageModel& model, engine::Request request,
-                                                          bool print_text) {
+tl::expected<Streamed, std::string> stream(engine::LanguageModel& model, engine::Request request, bool print_text) {
   OutputQueue queue;
   auto handle = model.engine().submit(std::move(request), [&queue](engine::Output output) { queue.push(std::move(output)); });
   if (!handle) return tl::make_unexpected(handle.error().message());
@@ -144,7 +148,7 @@ tl::expected<engine::CompletedSample, std::string> stream(engine::LanguageModel&
     }
     if (output->finish) {
       sample.finish = *output->finish;
-      return sample;
+      return Streamed{std::move(sample), handle->seed()};
     }
   }
 }
@@ -161,24 +165,26 @@ int run_generate(const GenerateOptions& options) {
   auto prompt = prompt_tokens(options, **model, *text);
   if (!prompt) return fail(prompt.error());
   request.prompt = *prompt;
-  const auto sample = stream(**model, std::move(request), !options.print_json);
-  if (!sample) return fail(sample.error());
+  const auto streamed = stream(**model, std::move(request), !options.print_json);
+  if (!streamed) return fail(streamed.error());
+  const engine::CompletedSample& sample = streamed->sample;
   if (options.print_json) {
-    const json result{{"text", sample->text},
-                      {"tokens", sample->tokens},
+    const json result{{"text", sample.text},
+                      {"tokens", sample.tokens},
                       {"prompt_tokens", *prompt},
-                      {"finish_reason", engine::to_string(sample->finish.reason)},
-                      {"stop", stop_json(sample->finish)},
-                      {"cached_tokens", sample->finish.usage.cached_tokens},
+                      {"seed", streamed->seed},
+                      {"finish_reason", engine::to_string(sample.finish.reason)},
+                      {"stop", stop_json(sample.finish)},
+                      {"cached_tokens", sample.finish.usage.cached_tokens},
                       {"model", (*model)->config().name},
                       {"backend", (*model)->backend_name()},
-                      {"timings", timings_json(sample->finish, load_ms)}};
+                      {"timings", timings_json(sample.finish, load_ms)}};
     std::printf("%s\n", result.dump(-1, ' ', false, json::error_handler_t::replace).c_str());
   } else {
     std::printf("\n");
   }
-  if (sample->finish.reason == engine::FinishReason::error) return fail(sample->finish.error);
-  return sample->finish.reason == engine::FinishReason::cancelled ? fail("cancelled") : kSuccess;
+  if (sample.finish.reason == engine::FinishReason::error) return fail(sample.finish.error);
+  return sample.finish.reason == engine::FinishReason::cancelled ? fail("cancelled") : kSuccess;
 }
 
 }  // namespace
@@ -216,7 +222,7 @@ void add_generate_command(CLI::App& app, Run& run) {
       ->check(text_up_to(1024));
   command->add_flag("--ignore-eos", options->ignore_eos, "Go on past the model's end token");
   command->add_flag("--json", options->print_json,
-                    "Print one JSON object as the last line: text, tokens, prompt_tokens, finish_reason, cached_tokens, "
+                    "Print one JSON object as the last line: text, tokens, prompt_tokens, seed, finish_reason, cached_tokens, "
                     "timings");
   command->footer("Exit codes: 0 done, 1 failed or cancelled, 2 wrong usage.");
   command->callback([options, &run, command] {

@@ -4,6 +4,7 @@
 #include <exception>
 #include <iostream>
 #include <string>
+#include <string_view>
 
 #include "cli/commands.h"
 #include "cli/serve_command.h"
@@ -14,6 +15,8 @@ namespace {
 
 using namespace fixpoint::cli;
 
+constexpr const char* kExitCodes = "Exit codes: 0 done, 1 failed or cancelled, 2 wrong usage.";
+constexpr const char* kSessionExitCodes = "Exit codes: 0 done, 1 failed or cancelled, 2 wrong usage, 3 handed over to a person.";
 constexpr const char* kFooter =
     "Exit codes: 0 done, 1 failed or cancelled, 2 wrong usage, 3 handed over to a person (solve). 'sandbox run' has its own.\n"
     "Examples:\n"
@@ -47,7 +50,7 @@ int main(int argc, char** argv) {
   CLI::App app{"Fixpoint writes programs, runs them in a sandbox, explains what went wrong and repairs them.", "fixpoint"};
   app.set_version_flag("--version", "fixpoint " FIXPOINT_VERSION);
   app.require_subcommand(1);
-  app.footer(kFooter);
+  app.footer(kExitCodes);  // commands begin with it; those with other codes say so themselves
   Run run;
   add_solve_command(app, run);
   add_sessions_command(app, run);
@@ -63,6 +66,12 @@ int main(int argc, char** argv) {
   add_doctor_command(app, run);
   add_eval_command(app, run);
   add_data_command(app, run);
+  app.footer(kFooter);
+  app.get_subcommand("solve")->footer(kSessionExitCodes);
+  app.get_subcommand("sessions")->get_subcommand("resume")->footer(kSessionExitCodes);
+  for (const char* name : {"hint", "submit"}) app.get_subcommand("escalations")->get_subcommand(name)->footer(kSessionExitCodes);
+  std::string help = "--help";
+  if (argc > 1 && std::string_view(argv[1]) == "help") argv[1] = help.data();
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

@@ -128,16 +128,22 @@ void print_info(const json& info) {
               human_bytes(number(info["memory_bytes"])).c_str());
   std::printf("  %-6s %14s %9s %9s %9s %22s\n", "type", "a token", "2k", "4k", "32k", "full context, per GiB");
   for (const auto& row : info["kv"]) {
-    std::printf("  %-6s %14s %9lld %9lld %9lld %22.3g\n", text(row["type"]).c_str(),
-                human_bytes(number(row["bytes_per_token"])).c_str(), integer(row["users"]["2048"]),
-                integer(row["users"]["4096"]), integer(row["users"]["32768"]), number(row["users_per_gib"]));
+    std::printf("  %-6s %14s", text(row["type"]).c_str(), human_bytes(number(row["bytes_per_token"])).c_str());
+    for (const std::int64_t context : kContexts) {
+      const bool possible = context <= integer(c["context_length"]);
+      std::printf(" %9s", possible ? row["users"][std::to_string(context)].dump().c_str() : "-");
+    }
+    std::printf(" %22.3g\n", number(row["users_per_gib"]));
   }
   std::printf("  Scales included. --kv-type chooses the type; model compare-kv tells what each changes in the logits.\n");
 
   const auto& machine = info["machine"];
   std::printf("\nThis machine: reads %.1f GB/s", number(machine["read_bytes_per_s"]) / 1e9);
-  for (const auto& [key, name] : {std::pair{"fp32_flops", "FP32"}, {"bf16_flops", "BF16"}, {"int8_ops", "INT8"}}) {
-    if (number(machine[key]) > 0) std::printf(", %s %.0f GFLOP/s", name, number(machine[key]) / 1e9);
+  struct Limit {
+    const char *key, *name, *unit;
+  };
+  for (const Limit& limit : {Limit{"fp32_flops", "FP32", "GFLOP/s"}, {"bf16_flops", "BF16", "GFLOP/s"}, {"int8_ops", "INT8", "GOP/s"}}) {
+    if (number(machine[limit.key]) > 0) std::printf(", %s %.0f %s", limit.name, number(machine[limit.key]) / 1e9, limit.unit);
   }
   for (const auto* phase : {"prefill", "decode"}) {
     const auto& row = info[phase];

@@ -124,9 +124,7 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--threads", threads, "Threads (0: the processors this process may use)")
       ->check(CLI::Range(0, 1024))
       ->capture_default_str();
-  app.add_option("--device", device, "Where the model runs: cpu, cuda, cuda:N, or auto (a CUDA device where there is one)")
-      ->check(device_name())
-      ->capture_default_str();
+  add_device_option(app, device);
   app.add_option("--gpu-memory-utilization", gpu_memory_utilization, "Share of the CUDA device's memory to use, keys and values included")
       ->check(number_between(0.05, 1))
       ->capture_default_str();
@@ -151,10 +149,19 @@ void ModelOptions::add_to(CLI::App& app) {
   app.add_option("--isa", isa, "Instructions to use")
       ->check(CLI::IsMember({"best", "portable", "avx2", "avx512"}))
       ->capture_default_str();
-  app.add_option("--chat-template", chat_template,
-                 "Chat format, where the file's own is not wanted or not known: " + chat_format_names())
-      ->check(chat_format_name());
+  add_chat_template_option(app, chat_template);
   add_weight_cache_option(app, weight_cache);
+}
+
+void add_device_option(CLI::App& app, std::string& value) {
+  app.add_option("--device", value, "Where the model runs: cpu, cuda, cuda:N, or auto (a CUDA device where there is one)")
+      ->check(device_name())
+      ->capture_default_str();
+}
+
+void add_chat_template_option(CLI::App& app, std::string& value) {
+  app.add_option("--chat-template", value, "Chat format, where the file's own is not wanted or not known: " + chat_format_names())
+      ->check(chat_format_name());
 }
 
 void add_weight_cache_option(CLI::App& app, std::string& value) {

@@ -32,6 +32,10 @@ struct ModelOptions {
   [[nodiscard]] tl::expected<std::unique_ptr<engine::LanguageModel>, std::string> load() const;
 };
 
+/// --device and --chat-template, checked for their form.
+void add_device_option(CLI::App& app, std::string& value);
+void add_chat_template_option(CLI::App& app, std::string& value);
+
 /// --weight-cache[=FOLDER]: `value` becomes the folder, or "beside" for the model's own; it stays empty without the option.
 void add_weight_cache_option(CLI::App& app, std::string& value);
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "agent/task.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/input.h"
@@ -80,8 +81,14 @@ void print_plain(const sb::Verdict& verdict) {
   std::fflush(stdout);
   std::fwrite(verdict.standard_error.bytes.data(), 1, verdict.standard_error.bytes.size(), stderr);
   if (verdict.ok()) return;
-  std::fprintf(stderr, "fixpoint: %s (cpu %.1f ms, wall %.1f ms)\n", sb::describe(verdict.outcome).c_str(),
-               milliseconds(verdict.usage.cpu), milliseconds(verdict.usage.wall));
+  const std::string& out = verdict.standard_output.bytes;
+  const std::string& errors = verdict.standard_error.bytes;
+  const std::string& last = errors.empty() && stdout_is_terminal() ? out : errors;
+  if (!last.empty() && last.back() != '\n') std::fputc('\n', stderr);
+  std::fprintf(stderr, "fixpoint: %s", sb::describe(verdict.outcome).c_str());
+  const bool ran = verdict.usage.wall.count() > 0;
+  if (ran) std::fprintf(stderr, " (cpu %.1f ms, wall %.1f ms)", milliseconds(verdict.usage.cpu), milliseconds(verdict.usage.wall));
+  std::fputc('\n', stderr);
 }
 
 int exit_code(const sb::Verdict& verdict) {
@@ -95,10 +102,41 @@ std::chrono::milliseconds from_seconds(double seconds) {
   return std::chrono::milliseconds(static_cast<long>(seconds * 1000));
 }
 
+std::string language_names() {
+  std::string names;
+  for (const sb::Language language : sb::kLanguages) names += (names.empty() ? "" : ", ") + std::string(sb::name(language));
+  return names;
+}
+
+std::string protection_names() {
+  std::string names;
+  for (int i = 0; i <= static_cast<int>(sb::Protection::cgroup_kill); ++i) {
+    names += (names.empty() ? "" : ", ") + std::string(sb::name(static_cast<sb::Protection>(i)));
+  }
+  return names;
+}
+
+CLI::Validator protection_name() {
+  return {[](std::string& text) {
+            return sb::parse_protection(text) ? std::string() : "unknown protection '" + text + "'; known are " + protection_names();
+          },
+          "NAME"};
+}
+
+/// What --lang says, in any of the names that `fixpoint solve` takes; else what the file's name says.
+tl::expected<sb::Language, std::string> language_of(const RunArguments& arguments) {
+  const bool named = !arguments.language.empty();
+  const auto language = sb::parse_language(named ? agent::canonical_language(arguments.language) : std::string(agent::language_of_file(arguments.file)));
+  if (language) return *language;
+  const std::string wrong = named ? "unknown language '" + arguments.language + "'" : "missing, and the name '" + arguments.file + "' does not say the language";
+  return tl::unexpected("--lang: " + wrong + "; known are " + language_names());
+}
+
 tl::expected<sb::Job, std::string> make_job(const RunArguments& arguments) {
+  if (arguments.file == "-" && arguments.input == "-") return tl::unexpected(std::string("--stdin: stdin is the program already"));
   sb::Job job;
-  const auto language = sb::parse_language(arguments.language);
-  if (!language) return tl::unexpected("--lang: unknown language '" + arguments.language + "'");
+  const auto language = language_of(arguments);
+  if (!language) return tl::unexpected(language.error());
   job.language = *language;
   auto source = read_input(arguments.file);
   if (!source) return tl::unexpected(source.error());
@@ -126,13 +164,7 @@ int run_program(const RunArguments& arguments) {
   sb::Options options;
   options.warm = false;
   if (arguments.allow_weak) options.accept = sb::Strength::degraded;
-  for (const std::string& text : arguments.without) {
-    const auto protection = sb::parse_protection(text);
-    if (!protection) {
-      return wrong_usage("--without: unknown protection '" + text + "'");
-    }
-    options.without.push_back(*protection);
-  }
+  for (const std::string& text : arguments.without) options.without.push_back(sb::parse_protection(text).value());
   auto sandbox = sb::Sandbox::start(std::move(options));
   if (!sandbox) {
     fail("sandbox: " + sandbox.error().message());
@@ -151,18 +183,21 @@ void add_sandbox_command(CLI::App& app, Run& run) {
   sandbox->require_subcommand(1);
   auto arguments = std::make_shared<RunArguments>();
   CLI::App* command = sandbox->add_subcommand("run", "Run one program under limits and say what happened");
-  command->add_option("-l,--lang", arguments->language, "python, c, cpp, javascript, bash, java, go or rust")->required();
+  // What the sandbox can pass on, with room for what a language's runtime adds: it refuses 2^26 MiB, and asks the kernel for an
+  // RLIMIT_NPROC of twice the processes, which must not be above its own.
+  constexpr std::int64_t kMostMib = 1 << 20, kMostProcesses = 1 << 14;
+  command->add_option("-l,--lang", arguments->language, language_names() + " (else told from the file's name)");
   command->add_option("file", arguments->file, "The program; - reads it from stdin")->required();
   command->add_option("args", arguments->arguments, "The program's arguments");
   command->add_option("--stdin", arguments->input, "File that becomes the program's stdin; - passes stdin on");
-  command->add_option("--cpu", arguments->cpu_seconds, "CPU seconds of all its processes")->check(positive_seconds());
-  command->add_option("--wall", arguments->wall_seconds, "Wall clock seconds")->check(positive_seconds());
-  command->add_option("--memory", arguments->memory_mib, "MiB")->transform(positive_count());
-  command->add_option("--processes", arguments->processes, "Processes and threads at once")->transform(positive_count());
-  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->transform(positive_count());
-  command->add_option("--files", arguments->files_mib, "MiB of files")->transform(positive_count());
-  command->add_option("--inodes", arguments->inodes, "Number of files")->transform(positive_count());
-  command->add_option("--without", arguments->without, "Switch a protection off, as if the host lacked it");
+  command->add_option("--cpu", arguments->cpu_seconds, "CPU seconds of all its processes")->check(positive_seconds())->capture_default_str();
+  command->add_option("--wall", arguments->wall_seconds, "Wall clock seconds")->check(positive_seconds())->capture_default_str();
+  command->add_option("--memory", arguments->memory_mib, "MiB")->transform(positive_count(kMostMib))->capture_default_str();
+  command->add_option("--processes", arguments->processes, "Processes and threads at once")->transform(positive_count(kMostProcesses))->capture_default_str();
+  command->add_option("--output", arguments->output_kib, "KiB of stdout, and of stderr")->transform(positive_count())->capture_default_str();
+  command->add_option("--files", arguments->files_mib, "MiB of files")->transform(positive_count(kMostMib))->capture_default_str();
+  command->add_option("--inodes", arguments->inodes, "Number of files")->transform(positive_count())->capture_default_str();
+  command->add_option("--without", arguments->without, "Switch a protection off, as if the host lacked it: " + protection_names())->check(protection_name());
   command->add_flag("--json", arguments->as_json, "Print the verdict as JSON");
   command->add_flag("--cold", arguments->cold, "Start a new interpreter");
   command->add_flag("--allow-weak", arguments->allow_weak, "Run although a required protection is missing on this host");

@@ -213,6 +213,7 @@ void add_serve_command(CLI::App& app, Run& run) {
   add_loop_options(*command, *options);
   command->callback([options, &run, command] {
     if (!options->config.empty()) apply_config(*command, options->config);
+    if (!options->workers.script.empty() && !options->workers.model.empty()) throw CLI::ExcludesError("--script", "--model");
     run = [options] { return serve(*options); };
   });
 }

@@ -40,6 +40,9 @@ json to_json(const agent::SessionRow& row) {
 int list(const SessionsOptions& options) {
   auto workers = Workers::start(options.workers, Workers::Needs::journal);
   if (!workers) return fail(workers.error());
+  if (!options.after.empty()) {
+    if (const auto after = (*workers)->journal().session(options.after); !after) return fail("--after: " + after.error().detail);
+  }
   auto rows = (*workers)->journal().sessions(options.limit, options.after);
   if (!rows) return fail(rows.error().detail);
   for (agent::SessionRow& row : *rows) {
@@ -48,7 +51,7 @@ int list(const SessionsOptions& options) {
     if (options.json) {
       std::printf("%s\n", to_json(row).dump(-1, ' ', false, json::error_handler_t::replace).c_str());
     } else {
-      std::printf("%-16s  %-19s  %-16s  %s\n", row.id.c_str(), local_time(row.created).c_str(), row.state.c_str(), row.title.c_str());
+      std::printf("%-16s  %-19s  %-16s  %s\n", row.id.c_str(), local_time(row.created).c_str(), row.state.c_str(), printable(row.title).c_str());
     }
   }
   return kSuccess;
@@ -117,7 +120,7 @@ int replay(const SessionsOptions& options) {
 int resume(const SessionsOptions& options) {
   auto before = recorded(options);  // first: no model is loaded for a session that is not there
   if (!before) return fail(before.error());
-  const std::string resume_with = options.workers.as_typed();
+  const std::string resume_with = options.workers.as_typed(), show_with = options.workers.journal_as_typed();
   WorkerOptions named = options.workers;
   (void)name_default_model(named);
   auto workers = Workers::start(named, Workers::Needs::everything);
@@ -125,7 +128,7 @@ int resume(const SessionsOptions& options) {
   agent::Loop loop((*workers)->services());
   const int code = run_session(
       [&](std::stop_token stop, const agent::OnEvent& on_event) { return loop.resume(options.id, std::move(stop), on_event); },
-      {.json = options.json, .before = *std::move(before), .resume_with = resume_with});
+      {.json = options.json, .before = *std::move(before), .resume_with = resume_with, .show_with = show_with});
   (*workers)->finish();
   return code;
 }

@@ -33,14 +33,14 @@ struct SolveOptions {
 };
 
 tl::expected<agent::Task, std::string> read_task(const SolveOptions& options) {
-  const auto text = read_input(options.file);
+  const auto text = read_text(options.file);
   if (!text) return tl::unexpected(text.error());
   auto task = agent::parse_task(*text, options.file);
   if (!task) return tl::unexpected(options.file + ": " + task.error().message());
   if (!options.language.empty()) task->language = agent::canonical_language(options.language);
   if (!options.function.empty()) task->entry_point = options.function;
   if (!options.tests.empty()) {
-    const auto content = read_input(options.tests);
+    const auto content = read_text(options.tests);
     if (!content) return tl::unexpected(content.error());
     auto tests = agent::parse_tests(*content, options.tests, task->language, &task->setup);
     if (!tests) return tl::unexpected(tests.error().message());
@@ -77,7 +77,7 @@ int solve(SolveOptions options) {
   if (options.own_tests && (task->language != "python" || task->entry_point.empty() || !task->visible.empty())) {
     std::fprintf(stderr, "fixpoint: --own-tests does nothing here: it is for Python tasks without tests whose function is named\n");
   }
-  const std::string resume_with = options.workers.as_typed();
+  const std::string resume_with = options.workers.as_typed(), show_with = options.workers.journal_as_typed();
   if (!name_default_model(options.workers)) return wrong_usage("no model named: pass -m FILE (GGUF, or a folder with safetensors) or -m http://HOST:PORT/v1");
   auto workers = Workers::start(options.workers, Workers::Needs::everything);
   if (!workers) return fail(workers.error());
@@ -86,7 +86,7 @@ int solve(SolveOptions options) {
       [&](std::stop_token stop, const agent::OnEvent& on_event) {
         return loop.run(*task, loop_options(options, *feedback, *ladder), std::move(stop), on_event);
       },
-      {.json = options.json, .before = {}, .resume_with = resume_with});
+      {.json = options.json, .before = {}, .resume_with = resume_with, .show_with = show_with});
   (*workers)->finish();
   return code;
 }

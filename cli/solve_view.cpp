@@ -33,14 +33,10 @@ std::string verdict_text(const agent::Judgement& judgement) {
   return text;
 }
 
-/// A program's or a model's text, without what could steer the terminal.
-std::string printable(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    const bool control = (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f;
-    out += control ? '?' : c;
-  }
-  return out;
+std::string outcome_text(const agent::Ended& end) {
+  std::string outcome(to_string(end.outcome));
+  for (char& c : outcome) c = c == '_' ? ' ' : c;
+  return outcome + ": " + end.detail;
 }
 
 }  // namespace
@@ -181,9 +177,7 @@ void show_session(const std::vector<agent::Stamped>& events, bool colours) {
 }
 
 std::string summary(const agent::Ended& end) {
-  std::string outcome(to_string(end.outcome));
-  for (char& c : outcome) c = c == '_' ? ' ' : c;
-  std::string text = outcome + ": " + end.detail;
+  std::string text = outcome_text(end);
   if (end.outcome == agent::Outcome::handed_over) text += " (escalation " + end.escalation + ")";
   return text;
 }
@@ -210,13 +204,14 @@ int run_session(const RunSession& run, const ShowOptions& options) {
     std::fflush(stdout);
   }
   const bool handed_over = end.outcome == agent::Outcome::handed_over;
-  if (!terminal && end.outcome != agent::Outcome::solved && !handed_over) std::fprintf(stderr, "fixpoint: %s\n", summary(end).c_str());
+  const bool tests_pass = end.outcome == agent::Outcome::solved && end.basis == agent::Basis::tests;
+  if (!terminal && !tests_pass && !handed_over) std::fprintf(stderr, "fixpoint: %s\n", printable(outcome_text(end)).c_str());
   if (end.outcome == agent::Outcome::cancelled || end.outcome == agent::Outcome::failed) {
     std::fprintf(stderr, "fixpoint: goes on with: fixpoint sessions resume %s%s\n", result->session.c_str(), options.resume_with.c_str());
   }
   if (handed_over) {
-    const std::string said = terminal ? std::string("what a person needs") : summary(end);
-    std::fprintf(stderr, "fixpoint: %s: fixpoint escalations show %s\n", said.c_str(), end.escalation.c_str());
+    const std::string said = terminal ? std::string("what a person needs") : printable(outcome_text(end));
+    std::fprintf(stderr, "fixpoint: %s: fixpoint escalations show %s%s\n", said.c_str(), end.escalation.c_str(), options.show_with.c_str());
     return kHandedOver;
   }
   return end.outcome == agent::Outcome::solved ? kSuccess : kFailure;

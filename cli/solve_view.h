@@ -57,6 +57,7 @@ struct ShowOptions {
   bool json = false;
   std::vector<agent::Stamped> before;  ///< of a session that goes on: its record
   std::string resume_with;             ///< the options that a resumption needs, as typed: " -m FILE"
+  std::string show_with;               ///< those that a look at its record needs: " --journal FILE"
 };
 using RunSession = std::function<tl::expected<agent::Result, agent::LoopError>(std::stop_token, const agent::OnEvent&)>;
 [[nodiscard]] int run_session(const RunSession& run, const ShowOptions& options);

@@ -9,6 +9,9 @@ namespace fixpoint::cli {
 [[nodiscard]] bool colours_on_stdout();
 [[nodiscard]] bool stdout_is_terminal();
 
+/// A program's, a model's or a client's text, without what could steer the terminal.
+[[nodiscard]] std::string printable(std::string_view text);
+
 /// "1.2 GiB"
 [[nodiscard]] std::string human_bytes(double bytes);
 

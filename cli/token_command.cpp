@@ -1,8 +1,10 @@
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 
 #include "cli/checks.h"
+#include "cli/input.h"
 #include "cli/serve_command.h"
 #include "cli/terminal.h"
 #include "server/tenancy.h"
@@ -55,7 +57,9 @@ void add_token_command(CLI::App& app, Run& run) {
   auto* make = command->add_subcommand("new", "Make a token, print it, and add its hash to a file.");
   make->add_option("--file", options->file, "the file that fixpoint serve --tokens reads; made where it is missing")->required();
   make->add_option("--id", options->id, "the token's public name, for logs and limits")->required()->check(CLI::Validator([](std::string& text) {
-    return text.empty() || text.size() > 64 ? std::string("must have 1 to 64 bytes") : std::string();
+    if (text.empty() || text.size() > 64) return std::string("must have 1 to 64 bytes");
+    const bool control = std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; });
+    return control || first_byte_of_no_text(text) ? std::string("must be text without control characters") : std::string();
   }, "NAME"));
   make->add_option("--tenant", options->tenant, "whose sessions and cached prefixes it sees")->capture_default_str();
   make->add_option("--role", options->roles, "use, review or operate; may be given several times")->check(CLI::IsMember({"use", "review", "operate"}))->capture_default_str();

@@ -34,9 +34,15 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = named_command(app);
   const std::string name = full_name(command);
   const std::string help = "'" + name + " --help' says more.\n";
-  const bool no_command = error.get_name() == "RequiredError" || error.get_name() == "ExtrasError";
-  if (command.get_require_subcommand_min() == 0 || !no_command) return "fixpoint: " + std::string(error.what()) + "\n" + help;
   const auto words = app.remaining(true);
+  // CLI11 says them backwards, under the program's name.
+  const bool unexpected = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError);
+  if (command.get_require_subcommand_min() == 0 && unexpected) {
+    const std::string who = words.size() > 1 ? "these arguments were" : "this argument was";
+    return "fixpoint: " + who + " not expected: " + CLI::detail::join(words, " ") + "\n" + help;
+  }
+  const bool no_command = error.get_name() == "RequiredError" || unexpected;
+  if (command.get_require_subcommand_min() == 0 || !no_command) return "fixpoint: " + std::string(error.what()) + "\n" + help;
   const std::string_view kind = !words.empty() && words.front().starts_with('-') ? "option" : "command";
   const std::string message =
       words.empty() ? "no command was named" : name + " has no " + std::string(kind) + " '" + words.front() + "'";

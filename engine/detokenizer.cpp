@@ -3,14 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine {
 
-using detail::Utf8Step;
-
 Detokenizer::Stop::Stop(std::string stop_string)
-    : given(std::move(stop_string)), text(detail::as_valid_utf8(given)), fallbacks(text.size(), 0) {
+    : given(std::move(stop_string)), text(as_valid_utf8(given)), fallbacks(text.size(), 0) {
   std::uint32_t length = 0;
   for (std::size_t i = 1; i < text.size(); ++i) {
     while (length > 0 && text[i] != text[length]) {
@@ -66,12 +64,12 @@ void Detokenizer::decode(std::string_view bytes, bool at_end) {
     bytes = joined.append(bytes);
   }
   for (std::size_t pos = 0; pos < bytes.size();) {
-    const Utf8Step step = detail::utf8_step(bytes, pos);
+    const Utf8Step step = utf8_step(bytes, pos);
     if (step.kind == Utf8Step::Kind::incomplete && !at_end) {
       incomplete_ = bytes.substr(pos);
       return;
     }
-    held_ += step.kind == Utf8Step::Kind::character ? bytes.substr(pos, step.length) : detail::kReplacement;
+    held_ += step.kind == Utf8Step::Kind::character ? bytes.substr(pos, step.length) : kReplacement;
     pos += step.length;
   }
 }

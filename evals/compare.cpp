@@ -42,13 +42,26 @@ void look_for_missing(const char* name, const StoredRun& run, Comparison& out) {
                          " programs; only common tasks are compared");
 }
 
-/// What was run, without what has no value: a line.
-std::string line_about(const RunInfo& info) {
-  std::string out;
-  for (const auto& [name, value] : described(info)) {
-    if (!value.empty() && name != "sandbox" && name != "benchmark") out += (out.empty() ? "" : ", ") + name + " " + value;
+/// What was run: a line for what is the same, and one for each run where they differ. The sandbox is in the JSON.
+std::string lines_about(const RunInfo& first, const RunInfo& second) {
+  const auto a = described(first);
+  const auto b = described(second);
+  std::string both, only_a, only_b;
+  const auto add = [](std::string& line, const std::string& name, const std::string& value) {
+    if (!value.empty()) line += (line.empty() ? "" : ", ") + name + " " + value;
+  };
+  for (std::size_t i = 0; i < a.size() && i < b.size(); ++i) {
+    if (a[i].first == "sandbox" || a[i].first == "benchmark") continue;
+    if (a[i] == b[i]) {
+      add(both, a[i].first, a[i].second);
+    } else {
+      add(only_a, a[i].first, a[i].second);
+      add(only_b, b[i].first, b[i].second);
+    }
   }
-  return info.benchmark + ": " + out;
+  std::string out = first.benchmark + ": " + both + "\n";
+  if (!only_a.empty() || !only_b.empty()) out += "  A  " + only_a + "\n  B  " + only_b + "\n";
+  return out;
 }
 
 void print_list(std::string& out, std::string_view title, const std::vector<std::string>& tasks) {
@@ -95,7 +108,7 @@ std::string to_text(const Comparison& comparison) {
   for (const std::string& warning : comparison.warnings) out += "warning: " + warning + "\n";
   const std::int64_t first = comparison.both + comparison.only_first;
   const std::int64_t second = comparison.both + comparison.only_second;
-  out += "  A  " + line_about(comparison.first) + "\n  B  " + line_about(comparison.second) + "\n";
+  out += lines_about(comparison.first, comparison.second);
   char buffer[200];
   std::snprintf(buffer, sizeof buffer, "  tasks %lld   A passes %lld   B passes %lld   difference %+lld   p = %.3g\n", static_cast<long long>(comparison.tasks),
                 static_cast<long long>(first), static_cast<long long>(second), static_cast<long long>(second - first), comparison.p_value);

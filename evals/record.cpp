@@ -148,7 +148,9 @@ tl::expected<Record, std::string> parse_record(std::string_view line) {
     if (out.best && *out.best >= out.attempts.size()) return tl::unexpected("best: there is no attempt " + std::to_string(*out.best));
     return out;
   } catch (const std::exception& error) {
-    return tl::unexpected(std::string(error.what()));
+    const std::string_view what = error.what();
+    const std::size_t tag = what.starts_with('[') ? what.find("] ") : std::string_view::npos;  // the library's own name for it
+    return tl::unexpected(std::string(tag == std::string_view::npos ? what : what.substr(tag + 2)));
   }
 }
 

@@ -240,7 +240,7 @@ std::string to_text(const Summary& summary, const RunInfo& info) {
   }
   if (summary.pass_by_round.size() > 1) {
     out += "  by round     ";
-    for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += " " + std::to_string(i) + ": " + std::to_string(summary.pass_by_round[i]);
+    for (std::size_t i = 0; i < summary.pass_by_round.size(); ++i) out += (i == 0 ? " " : ", ") + std::to_string(i) + ": " + std::to_string(summary.pass_by_round[i]);
     out += "\n";
   }
   for (const auto& [label, groups] : summary.groups) {
@@ -253,7 +253,7 @@ std::string to_text(const Summary& summary, const RunInfo& info) {
     }
   }
   if (summary.with_visible > 0) {
-    out += "  passes visible, fails hidden: " + std::to_string(summary.visible_but_not_hidden) + " of " + std::to_string(summary.with_visible) + "\n";
+    out += "  visible only  " + std::to_string(summary.visible_but_not_hidden) + " of " + std::to_string(summary.with_visible) + " pass the visible tests and not the hidden ones\n";
   }
   out += "  verdicts     ";
   for (const auto& [name, count] : summary.outcomes) out += " " + name + " " + std::to_string(count);

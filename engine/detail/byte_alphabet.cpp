@@ -3,7 +3,7 @@
 #include <array>
 #include <cstdint>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "engine/detail/normalise.h"
 #include "engine/detail/pre_tokenizer.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

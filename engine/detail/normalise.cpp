@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "engine/detail/unicode.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

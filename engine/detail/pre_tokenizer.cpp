@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "engine/detail/unicode.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

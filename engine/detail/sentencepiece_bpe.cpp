@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

@@ -1,7 +1,7 @@
 #include "engine/detail/trim.h"
 
 #include "engine/detail/unicode.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

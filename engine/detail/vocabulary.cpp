@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "engine/detail/byte_alphabet.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::detail {
 namespace {

@@ -157,6 +157,8 @@ asio::awaitable<bool> Connection::read_request() {
       if (!begun) {
         begun = busy_ = true;
         request_->arrived = Clock::now();
+        request_->trace = new_trace();  // also of a request that is refused before its head can be read
+        request_->id = request_->trace.span_id;
         if (!fresh_) deadline = request_->arrived + limits.head_timeout;
       }
       const std::size_t before = buffer_.size();
@@ -209,9 +211,10 @@ std::optional<HttpResponse> Connection::check_head() {
     std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
     request_->headers.emplace_back(std::move(name), std::string(field.value()));
   }
-  request_->trace = new_trace();
-  if (const auto parent = parse_traceparent(request_->header("traceparent"))) request_->trace = child_of(*parent);
-  request_->id = request_->trace.span_id;
+  if (const auto parent = parse_traceparent(request_->header("traceparent"))) {
+    request_->trace = child_of(*parent);
+    request_->id = request_->trace.span_id;
+  }
   auto target = parse_target(message.target());
   if (!target) return ApiError{.status = 400, .message = "the request's target is no path"}.response();
   request_->path = std::move(target->path);
@@ -301,7 +304,7 @@ void Connection::note(int status) {
   shared_->services.log->write("http_request", {{"request", request_->id}, {"trace", request_->trace.trace_id}, {"method", request_->method},
                                                 {"path", request_->path}, {"status", status}, {"seconds", seconds}, {"address", address_},
                                                 {"tenant", request_->who.tenant}, {"token", request_->who.token_id}});
-  if (shared_->services.tracer != nullptr && request_->trace.sampled && !request_->trace.trace_id.empty()) {
+  if (shared_->services.tracer != nullptr && request_->trace.sampled && !request_->method.empty()) {
     const auto end = std::chrono::system_clock::now();
     Span span{.context = request_->trace, .name = request_->method + " " + route, .end = end};
     if (const auto parent = parse_traceparent(request_->header("traceparent"))) span.parent_span_id = parent->span_id;

@@ -106,7 +106,15 @@ TEST_F(ArgumentsTest, TimesCountsAndAddressesOutOfRangeAreWrongUsageBeforeAnythi
                                {{"serve", "--head-timeout", "nan"}, "--head-timeout"},
                                {{"serve", "--drain-timeout", "-1"}, "--drain-timeout"},
                                {{"sandbox", "run", "--lang", "python", absent, "--memory", "zz"}, "--memory"},
-                               {{"sandbox", "run", "--lang", "klingon", absent}, "--lang"},
+                               {{"sandbox", "run", "--lang", "klingon", absent}, "--lang: unknown language 'klingon'; known are python, c, cpp"},
+                               {{"sandbox", "run", absent}, "--lang: missing"},
+                               {{"sandbox", "run", absent, "--memory", "1000000000"}, "--memory: '1000000000' is no whole number from 1 to 1048576"},
+                               {{"sandbox", "run", absent, "--files", "1000000000"}, "--files"},
+                               {{"sandbox", "run", absent, "--processes", "1000000000"}, "--processes"},
+                               {{"sandbox", "run", absent, "--without", "luck"}, "unknown protection 'luck'; known are user_namespace"},
+                               {{"sandbox", "run", "-l", "py", "-", "--stdin", "-"}, "--stdin"},
+                               {{"solve", absent, "--chat-template", "foo"}, "--chat-template"},
+                               {{"solve", absent, "--device", "abacus"}, "--device"},
                                {{"escalations", "hint", "e1", " "}, "TEXT"},
                                {{"escalations", "decline", "e1", ""}, "REASON"}};
   for (const Wrong& wrong : all) {
@@ -114,6 +122,42 @@ TEST_F(ArgumentsTest, TimesCountsAndAddressesOutOfRangeAreWrongUsageBeforeAnythi
     EXPECT_EQ(ran.code, 2) << wrong.words.front() << " " << wrong.words.back();
     EXPECT_THAT(ran.err, HasSubstr(wrong.name)) << wrong.words.back();
   }
+}
+
+TEST_F(ArgumentsTest, UnexpectedArgumentsAreNamedInTheirOrder) {
+  const Ran ran = run({"solve", "task.md", "more", "--temprature", "1"});
+  EXPECT_EQ(ran.code, 2);
+  EXPECT_THAT(ran.err, HasSubstr("not expected: more --temprature 1\n"));
+}
+
+TEST_F(ArgumentsTest, TheWordHelpDoesWhatTheOptionDoes) {
+  EXPECT_EQ(run({"help"}).out, run({"--help"}).out);
+  const Ran solve = run({"help", "solve"});
+  EXPECT_EQ(solve.code, 0);
+  EXPECT_EQ(solve.out, run({"solve", "--help"}).out);
+}
+
+TEST_F(ArgumentsTest, AModelAndAScriptExcludeEachOther) {
+  const std::string absent = file("absent").string();
+  write(file("config.json"), R"({"script": "answers.json"})");
+  for (const Words& words : {Words{"solve", absent, "-m", absent, "--script", absent}, {"sessions", "resume", "s1", "-m", absent, "--script", absent},
+                             {"serve", "-m", absent, "--config", file("config.json").string()}}) {
+    const Ran ran = run(words);
+    EXPECT_EQ(ran.code, 2) << words.front();
+    EXPECT_THAT(ran.err, AllOf(HasSubstr("--script"), HasSubstr("--model"))) << words.front();
+  }
+}
+
+TEST_F(ArgumentsTest, ATaskThatIsNoTextIsRefusedWithItsNameAndTheOffset) {
+  const std::string task = file("task.md").string();
+  write(task, std::string("Write\0add", 9));
+  const Ran zero = run({"solve", task, "-m", file("absent").string()});
+  EXPECT_EQ(zero.code, 2);
+  EXPECT_THAT(zero.err, AllOf(HasSubstr("'" + task + "'"), HasSubstr("offset 5"), HasSubstr("zero")));
+  write(task, "\xc3\xa9t\xe9");
+  const Ran latin = run({"solve", task, "-m", file("absent").string()});
+  EXPECT_EQ(latin.code, 2);
+  EXPECT_THAT(latin.err, AllOf(HasSubstr("'" + task + "'"), HasSubstr("offset 3"), HasSubstr("UTF-8")));
 }
 
 TEST_F(ArgumentsTest, AConfigurationThatIsNoJsonIsWrongUsageWithTheFilesName) {
@@ -148,6 +192,7 @@ TEST_F(ArgumentsTest, ATokenThatCouldNotBeReadAgainIsNotMade) {
     EXPECT_THAT(ran.err, HasSubstr(limit[0]));
     EXPECT_EQ(ran.out, "");
   }
+  EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "a\nb"}).code, 2);
   EXPECT_FALSE(std::filesystem::exists(tokens));
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "a"}).code, 0);
   EXPECT_EQ(run({"token", "new", "--file", tokens, "--id", "b", "--sessions", "0"}).code, 0);
@@ -268,6 +313,8 @@ TEST_F(SandboxCommandTest, InputLimitsAndExitCodesAreTheOnesAskedFor) {
   EXPECT_EQ(flood.json().at("verdict"), "output_limit");
   EXPECT_EQ(flood.json().at("stdout").get<std::string>().size(), 10 * 1024U);
   EXPECT_EQ(flood.json().at("stdout_truncated"), true);
+  EXPECT_EQ(run({"sandbox", "run", file("echo.sh"), "there", "--stdin", file("input")}).out, "hello there\n");
+  EXPECT_EQ(run({"sandbox", "run", "--lang", "Shell", file("echo.sh"), "there", "--stdin", file("input")}).out, "hello there\n");
   EXPECT_EQ(run({"sandbox", "run", "--lang", "cobol", file("echo.sh")}).code, 2);
   EXPECT_EQ(run({"sandbox", "run", "--lang", "bash", file("echo.sh"), "--without", "luck"}).code, 2);
 }

@@ -56,6 +56,14 @@ TEST_F(SessionsTest, APipeGetsTheProgramAndNothingElse) {
   EXPECT_EQ(events.json().value("type", ""), "ended");
 }
 
+TEST_F(SessionsTest, APipeIsToldThatNoTestsStandBehindAProgram) {
+  write(file("task.md"), "Write `add(a, b)`.\n");
+  const Ran ran = run(solve(script("s", {answer("a + b"), answer("a + b")})));
+  EXPECT_EQ(ran.code, 0) << ran.err;
+  EXPECT_EQ(ran.out, program("a + b"));
+  EXPECT_THAT(ran.err, HasSubstr("solved: there are no tests"));
+}
+
 TEST_F(SessionsTest, ATerminalShowsTheRoundsTheDifferenceAndTheProgram) {
   const Ran ran = on_terminal(solve(script("s", {answer("a - b"), answer("a + b")})));
   EXPECT_EQ(ran.code, 0);
@@ -87,6 +95,18 @@ TEST_F(SessionsTest, AHandOverIsShownHintedAndSolved) {
   const Ran hinted = on_terminal({"escalations", "hint", id, "add them", "--script", script("t", {answer("a + b")}), "--journal", journal()});
   EXPECT_EQ(hinted.code, 0) << hinted.out;
   EXPECT_EQ(state(), "solved");
+}
+
+TEST_F(SessionsTest, AHandOverThroughAPipeIsOneLineWithTheCommandThatShowsIt) {
+  const Ran handed = run(solve(script("s", {answer("a - b")}), {"--rounds", "0"}));
+  EXPECT_EQ(handed.code, 3) << handed.err;
+  const std::string id = newest("escalations");
+  EXPECT_THAT(handed.err, HasSubstr(": fixpoint escalations show " + id + " --journal " + journal() + "\n"));
+  EXPECT_EQ(handed.err.find(id), handed.err.rfind(id)) << handed.err;
+  write(file("empty.py"), "\n");
+  const Ran empty = run({"escalations", "submit", id, file("empty.py").string(), "--journal", journal()});
+  EXPECT_EQ(empty.code, 2);
+  EXPECT_THAT(empty.err, HasSubstr("empty.py"));
 }
 
 TEST_F(SessionsTest, APersonsProgramIsRunAndADeclineEnds) {
@@ -129,6 +149,11 @@ TEST_F(SessionsTest, WhatCanNotWorkIsRefusedBeforeAnythingIsSpent) {
   const Ran nobody = run({"sessions", "resume", "nobody", "--journal", journal()});
   EXPECT_EQ(nobody.code, 1);
   EXPECT_THAT(nobody.err, AllOf(HasSubstr("nobody"), Not(HasSubstr("no model named"))));
+  for (const char* list : {"sessions", "escalations"}) {
+    const Ran after = run({list, "list", "--after", "nobody", "--journal", journal()});
+    EXPECT_EQ(after.code, 1) << list;
+    EXPECT_THAT(after.err, HasSubstr("nobody")) << list;
+  }
 }
 
 TEST_F(SessionsTest, AnExportedSessionIsReplayedAndAnEmptyFileIsNone) {

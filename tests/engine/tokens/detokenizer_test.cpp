@@ -2,13 +2,11 @@
 
 #include <gtest/gtest.h>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 #include "tests/engine/tokens/small_vocabulary.h"
 
 namespace fixpoint::engine {
 namespace {
-
-using detail::as_valid_utf8;
 
 /// A vocabulary whose tokens are the given byte strings.
 class Pieces {

@@ -5,15 +5,13 @@
 #include <functional>
 
 #include "engine/detail/unicode.h"
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 #include "tests/engine/tokens/small_vocabulary.h"
 
 namespace fixpoint::engine {
 namespace {
 
 using detail::CharClasses;
-using detail::utf8_step;
-using detail::Utf8Step;
 
 std::vector<std::string> words(PreTokenizer kind, std::string_view text) {
   std::vector<std::uint32_t> ends;

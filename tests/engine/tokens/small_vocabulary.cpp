@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <stdexcept>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 
 namespace fixpoint::engine::testing {
 namespace {
@@ -41,7 +41,7 @@ std::string spell_bytes(std::string_view bytes) {
     const bool prints = (byte >= 0x21 && byte <= 0x7E) || (byte >= 0xA1 && byte <= 0xAC) || byte >= 0xAE;
     // The others, 0x00-0x20, 0x7F-0xA0 and 0xAD, are U+0100 and on.
     const int place = byte <= 0x20 ? byte : byte == 0xAD ? 67 : byte - 0x7F + 33;
-    detail::append_utf8(out, prints ? byte : static_cast<char32_t>(0x100 + place));
+    append_utf8(out, prints ? byte : static_cast<char32_t>(0x100 + place));
   }
   return out;
 }

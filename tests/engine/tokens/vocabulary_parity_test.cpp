@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 #include "tests/engine/tokens/reference_vocabulary.h"
 
 namespace fixpoint::engine {

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "engine/detail/utf8.h"
+#include "engine/utf8.h"
 #include "engine/detokenizer.h"
 #include "tests/engine/tokens/small_vocabulary.h"
 
@@ -46,11 +46,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   std::string joined;
   for (const TokenId token : tokenizer().encode(bytes, Tokenizer::ControlTokens::as_text)) {
     const auto piece = detokenizer.push(token);
-    require(detail::as_valid_utf8(piece.text) == piece.text);
+    require(as_valid_utf8(piece.text) == piece.text);
     joined += piece.text;
   }
   joined += detokenizer.finish();
-  for (std::string& stop : stops) stop = detail::as_valid_utf8(stop);
-  require(joined == before_stop(detail::as_valid_utf8(bytes), stops));
+  for (std::string& stop : stops) stop = as_valid_utf8(stop);
+  require(joined == before_stop(as_valid_utf8(bytes), stops));
   return 0;
 }

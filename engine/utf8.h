@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-namespace fixpoint::engine::detail {
+namespace fixpoint::engine {
 
 /// One step through UTF-8 text. Ill-formed bytes are cut as the WHATWG decoder cuts them (Unicode, "maximal subpart"):
 /// each such step stands for one U+FFFD.
@@ -95,4 +95,4 @@ inline void append_utf8(std::string& out, char32_t code) {
   }
 }
 
-}  // namespace fixpoint::engine::detail
+}  // namespace fixpoint::engine
