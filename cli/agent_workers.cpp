@@ -132,7 +132,11 @@ std::string WorkerOptions::as_typed() const {
                                     {"--webhook", webhook}, {"--webhook-secret-file", webhook_secret_file}}) {
     text += typed(name, value);
   }
-  return text;
+  const WorkerOptions usual;
+  if (device != usual.device) text += typed("--device", device);
+  if (kv_type != usual.kv_type) text += typed("--kv-type", kv_type);
+  if (threads != usual.threads) text += typed("--threads", std::to_string(threads));
+  return text + typed("--kv-memory", kv_memory);
 }
 
 std::string WorkerOptions::journal_as_typed() const { return typed("--journal", journal); }

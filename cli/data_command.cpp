@@ -55,7 +55,7 @@ void add_data_command(CLI::App& app, Run& run) {
   data->require_subcommand(1);
   auto* command = data->add_subcommand("list", "Each known file, checked by hash and number of tasks");
   auto options = std::make_shared<ListOptions>();
-  command->add_option("--data", options->folder, "Folder with the files (default: $FIXPOINT_DATA, else ~/.local/share/fixpoint/benchmarks)");
+  command->add_option("--data", options->folder, "Folder with the files (default: $FIXPOINT_DATA, else fixpoint/benchmarks in $XDG_DATA_HOME, else in ~/.local/share)");
   command->add_flag("--json", options->print_json, "Print one JSON array");
   command->callback([options, &run] { run = [options] { return list(*options); }; });
 }

@@ -80,6 +80,7 @@ tl::expected<ModelPrograms, std::string> start_model(const EvalModelOptions& opt
                  {"loop prompt", std::string(agent::kPromptVersion)}};
   // What is usual is left out, so that older runs can go on.
   if (const auto type = kernels::parse_kv_type(options.workers.kv_type); type && *type != kernels::KvType::f16) info.budget["KV type"] = to_string(*type);
+  if (!options.workers.chat_template.empty()) info.budget["chat template"] = options.workers.chat_template;
   if (options.total_tokens) info.budget["tokens in all"] = std::to_string(*options.total_tokens);
   if (options.total_sandbox_seconds) info.budget["sandbox seconds in all"] = short_number(*options.total_sandbox_seconds);
   if (!options.record.empty()) {

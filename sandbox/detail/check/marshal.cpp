@@ -71,9 +71,9 @@ std::string integer_text(const std::vector<std::uint16_t>& digits, bool negative
   return {reversed.rbegin(), reversed.rend()};
 }
 
-class Reader {
+class MarshalReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit MarshalReader(std::string_view bytes) : bytes_(bytes) {}
 
   bool value(Value& out, std::size_t depth) {
     if (depth > max_value_depth) return fail("nested too deeply");
@@ -229,7 +229,7 @@ bool marshal_to(const Value& value, std::string& out) {
 }
 
 tl::expected<Value, ValueError> unmarshal(std::string_view bytes) {
-  Reader reader(bytes);
+  MarshalReader reader(bytes);
   Value out;
   if (!reader.value(out, 0)) return tl::unexpected(reader.error());
   if (!reader.at_end()) {
