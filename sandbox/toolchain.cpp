@@ -93,7 +93,7 @@ Toolchain native(Language language, const std::string& compiler, const char* sou
   return tool;
 }
 
-/// A program without shared libraries starts in a third of the time (C++) and takes fewer pages. With GNU gold that costs a build
+/// A program without shared libraries starts in half the time (C++) and takes fewer pages. With GNU gold that costs a build
 /// next to nothing; the usual linker takes too long over it. Nothing where gold or a static library is missing.
 Texts static_linking(const Texts& archives) {
   if (!find_program({"/usr/bin/ld.gold"})) return {};
