@@ -1,5 +1,7 @@
 #include "sandbox/value.h"
 
+#include "sandbox/detail/check/value_reader.h"
+
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -46,15 +48,13 @@ void append_real(double value, std::string& out) {
   }
 }
 
-class Decoder {
+class Decoder : public detail::ValueReader {
  public:
-  explicit Decoder(std::string_view wire) : wire_(wire) {}
+  using ValueReader::ValueReader;
 
   bool value(Value& out, std::size_t depth) {
-    if (depth > max_value_depth) return fail("nested too deeply");
-    if (++nodes_ > max_value_nodes) return fail("too many values");
-    if (at_ >= wire_.size()) return fail("ends inside a value");
-    const char tag = wire_[at_++];
+    if (!begin_value(depth)) return false;
+    const char tag = bytes_[at_++];
     switch (tag) {
       case 'N': out.kind = Kind::none; return true;
       case 'U': out.kind = Kind::undefined; return true;
@@ -82,17 +82,10 @@ class Decoder {
     return fail("unknown tag");
   }
 
-  bool at_end() const { return at_ == wire_.size(); }
-  bool fail(const char* what) {
-    if (error_.what.empty()) error_ = {at_, what};
-    return false;
-  }
-  const ValueError& error() const { return error_; }
-
  private:
   bool length(std::size_t& out) {
-    const char* first = wire_.data() + at_;
-    const char* last = wire_.data() + wire_.size();
+    const char* first = bytes_.data() + at_;
+    const char* last = bytes_.data() + bytes_.size();
     const auto [end, status] = std::from_chars(first, last, out);
     if (status != std::errc{} || end == first || end == last || *end != ':') return fail("bad length");
     at_ += static_cast<std::size_t>(end - first) + 1;
@@ -101,15 +94,11 @@ class Decoder {
 
   bool sized(std::string& out) {
     std::size_t size = 0;
-    if (!length(size)) return false;
-    if (size > wire_.size() - at_) return fail("text longer than the rest");
-    out.assign(wire_.substr(at_, size));
-    at_ += size;
-    return true;
+    return length(size) && take_text(size, out);
   }
 
   bool part(double& out) {
-    if (at_ >= wire_.size() || wire_[at_] != 'f') return fail("complex without its parts");
+    if (at_ >= bytes_.size() || bytes_[at_] != 'f') return fail("complex without its parts");
     ++at_;
     return real(out);
   }
@@ -147,7 +136,7 @@ class Decoder {
     if (!length(count)) return false;
     // Every value takes a byte at least: a count beyond that is a lie, found before memory is taken for it.
     const std::size_t per_item = out.kind == Kind::dict ? 2 : 1;
-    if (count > (wire_.size() - at_) / per_item) return fail("more items than bytes");
+    if (count > (left()) / per_item) return fail("more items than bytes");
     out.items.reserve(std::min<std::size_t>(count * per_item, 1024));
     for (std::size_t i = 0; i < count * per_item; ++i) {
       if (!value(out.items.emplace_back(), depth + 1)) return false;
@@ -167,11 +156,6 @@ class Decoder {
     out.number = handle;
     return true;
   }
-
-  std::string_view wire_;
-  std::size_t at_ = 0;
-  std::size_t nodes_ = 0;
-  ValueError error_;
 };
 
 }  // namespace
@@ -267,14 +251,7 @@ std::string encode(const Value& value) {
 }
 
 tl::expected<Value, ValueError> decode(std::string_view wire) {
-  Decoder decoder(wire);
-  Value out;
-  if (!decoder.value(out, 0)) return tl::unexpected(decoder.error());
-  if (!decoder.at_end()) {
-    decoder.fail("bytes after the value");
-    return tl::unexpected(decoder.error());
-  }
-  return out;
+  return detail::whole_value<Decoder>(wire);
 }
 
 }  // namespace fixpoint::sandbox

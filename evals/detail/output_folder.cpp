@@ -12,7 +12,7 @@ namespace {
 
 using sandbox::Value;
 
-constexpr std::string_view kEdition = "fixpoint canonical outputs 1\n";  // of the form, and of how outputs are reduced
+constexpr std::string_view kEdition = "fixpoint canonical outputs 1\n";
 constexpr std::size_t kHashBytes = 64;
 
 /// kEdition, the hash of the rest, the rest: what it took in milliseconds, Digests, and both rows of outputs.
@@ -40,9 +40,12 @@ std::optional<CanonicalOutputs> parse(std::string_view text, std::size_t base, s
 }  // namespace
 
 std::filesystem::path OutputFolder::file_of(const Task& task, const Differential& tests) const {
+  // With what reduces its outputs, so that other rules make another file.
+  std::string source = task.reference;
+  std::string names;
+  for (const Digests digests : {Digests::texts, Digests::all}) names += called_name(task, {tests.oracle, true, digests}, source) + ' ';
   std::string all;
-  for (const std::string& part : {interpreter_, task.entry_point, task.reference, std::to_string(static_cast<int>(tests.oracle)),
-                                  encode(Value::list_of(tests.base)), encode(Value::list_of(tests.plus))}) {
+  for (const std::string& part : {interpreter_, names, source, encode(Value::list_of(tests.base)), encode(Value::list_of(tests.plus))}) {
     all += std::to_string(part.size()) + ':' + part;
   }
   return folder_ / (sha256_hex(all) + ".outputs");

@@ -1,5 +1,7 @@
 #include "sandbox/detail/check/marshal.h"
 
+#include "sandbox/detail/check/value_reader.h"
+
 #include <algorithm>
 #include <bit>
 #include <charconv>
@@ -71,14 +73,12 @@ std::string integer_text(const std::vector<std::uint16_t>& digits, bool negative
   return {reversed.rbegin(), reversed.rend()};
 }
 
-class MarshalReader {
+class MarshalReader : public ValueReader {
  public:
-  explicit MarshalReader(std::string_view bytes) : bytes_(bytes) {}
+  using ValueReader::ValueReader;
 
   bool value(Value& out, std::size_t depth) {
-    if (depth > max_value_depth) return fail("nested too deeply");
-    if (++nodes_ > max_value_nodes) return fail("too many values");
-    if (at_ >= bytes_.size()) return fail("ends inside a value");
+    if (!begin_value(depth)) return false;
     switch (bytes_[at_++]) {
       case 'N': out.kind = Kind::none; return true;
       case 'T': out.kind = Kind::boolean; out.boolean = true; return true;
@@ -96,17 +96,10 @@ class MarshalReader {
     }
   }
 
-  bool at_end() const { return at_ == bytes_.size(); }
-  bool fail(const char* what) {
-    if (error_.what.empty()) error_ = {at_, what};
-    return false;
-  }
-  const ValueError& error() const { return error_; }
-
  private:
   template <typename Number>
   bool little_endian(Number& out) {
-    if (bytes_.size() - at_ < sizeof out) return fail("ends inside a number");
+    if (left() < sizeof out) return fail("ends inside a number");
     out = 0;
     for (std::size_t i = 0; i < sizeof out; ++i) out = static_cast<Number>(out | static_cast<Number>(static_cast<unsigned char>(bytes_[at_++])) << (8 * i));
     return true;
@@ -124,7 +117,7 @@ class MarshalReader {
     if (!little_endian(bits)) return false;
     const bool negative = static_cast<std::int32_t>(bits) < 0;
     const std::size_t count = negative ? -bits : bits;
-    if (count > (bytes_.size() - at_) / 2) return fail("an integer longer than the rest");
+    if (count > (left()) / 2) return fail("an integer longer than the rest");
     std::vector<std::uint16_t> digits(count);
     for (std::uint16_t& digit : digits) {
       if (!little_endian(digit)) return false;
@@ -145,18 +138,14 @@ class MarshalReader {
 
   bool text(std::string& out) {
     std::uint32_t size = 0;
-    if (!little_endian(size)) return false;
-    if (size > bytes_.size() - at_) return fail("text longer than the rest");
-    out.assign(bytes_.substr(at_, size));
-    at_ += size;
-    return true;
+    return little_endian(size) && take_text(size, out);
   }
 
   bool items(Value& out, std::size_t depth) {
     std::uint32_t count = 0;
     if (!little_endian(count)) return false;
     // Every value takes a byte at least: a count beyond that is a lie, found before memory is taken for it.
-    if (count > bytes_.size() - at_) return fail("more items than bytes");
+    if (count > left()) return fail("more items than bytes");
     out.items.reserve(std::min<std::size_t>(count, 1024));
     for (std::uint32_t i = 0; i < count; ++i) {
       if (!value(out.items.emplace_back(), depth + 1)) return false;
@@ -172,11 +161,6 @@ class MarshalReader {
     ++at_;
     return true;
   }
-
-  std::string_view bytes_;
-  std::size_t at_ = 0;
-  std::size_t nodes_ = 0;
-  ValueError error_;
 };
 
 }  // namespace
@@ -229,14 +213,7 @@ bool marshal_to(const Value& value, std::string& out) {
 }
 
 tl::expected<Value, ValueError> unmarshal(std::string_view bytes) {
-  MarshalReader reader(bytes);
-  Value out;
-  if (!reader.value(out, 0)) return tl::unexpected(reader.error());
-  if (!reader.at_end()) {
-    reader.fail("bytes after the value");
-    return tl::unexpected(reader.error());
-  }
-  return out;
+  return whole_value<MarshalReader>(bytes);
 }
 
 }  // namespace fixpoint::sandbox::detail

@@ -146,6 +146,7 @@ def encode(v, objects=None):
 
 ATOMS = frozenset((type(None), bool, int, float, complex, str, bytes))
 NESTS = frozenset((list, tuple, dict))
+PLAIN_KINDS = ATOMS | NESTS
 MARSHALLED_VALUE = MARSHALLED + b"(\x04\x00\x00\x00" + marshal.dumps("value", 2)
 
 
@@ -157,7 +158,7 @@ def is_marshallable(v):
         kinds = set(map(type, level))
         if kinds <= ATOMS:
             return True
-        if not kinds <= ATOMS | NESTS:
+        if not kinds <= PLAIN_KINDS:
             return False
         nests = [x for x in level if type(x) in NESTS]
         dicts = [x for x in nests if type(x) is dict]
