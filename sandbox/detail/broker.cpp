@@ -11,6 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
@@ -24,6 +25,7 @@
 #include "sandbox/detail/landlock.h"
 #include "sandbox/detail/limits.h"
 #include "sandbox/detail/namespaces.h"
+#include "sandbox/detail/place.h"
 #include "sandbox/detail/prepared_root.h"
 #include "sandbox/detail/zygotes.h"
 
@@ -32,8 +34,10 @@ namespace fixpoint::sandbox::detail {
 namespace {
 
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
-constexpr std::size_t kIdleNetworks = 4;
+constexpr std::size_t kIdleNamespaces = 4;
 constexpr std::size_t kIdleLeaves = 8;
+constexpr std::size_t kIdlePlaces = 8;
+constexpr std::size_t kGivenFiles = 4;  // to remove more takes longer than to make a new place
 constexpr int kLargeBytes = 128 << 10;
 
 /// What the next run's init stands ready for: the same as the last one's.
@@ -45,20 +49,29 @@ struct Expected {
   bool operator==(const Expected&) const = default;
 };
 
+/// What one live run at a time has for itself: two uids, and the place where the last one that had them stood, if that is to be had again.
+struct Slot {
+  unsigned number = 0;
+  Place place;
+  std::uint32_t template_id = 0;  ///< of the place
+};
+
 /// A run's init that waits for its job, or has it.
 struct LiveCell {
   pid_t pid = 0;
   Expected stands_for;
-  unsigned slot = 0;
+  Slot slot;
   UniqueFd pidfd;
   UniqueFd socket;
   UniqueFd report;  ///< valid once it has a job
-  UniqueFd network;
+  JoinedNamespaces namespaces;
   CgroupLeaf leaf;
   UniqueFd listener;  ///< seccomp's, of a run with a denied call
   pid_t zygote = 0;   ///< whose fork the program is
   bool ending = false;
   bool answered = false;  ///< its monitor has all that it waits for
+  bool leaves_place = false;  ///< nothing but the program had to do with its place, and these files of its box
+  std::vector<std::string> given;
 
   [[nodiscard]] bool at_work() const { return report.valid() && !ending && !answered; }
 };
@@ -89,6 +102,9 @@ class Broker {
   bool refill();
   void reap();
   static void hear(LiveCell& cell);
+  Slot take_slot(const Expected& wanted);
+  void give_back(Slot slot);
+  [[nodiscard]] Identity program_identity(const Slot& slot) const;
   void shut_down();
   static void send_report(int socket, const Report& report);
   static void send_failure(int socket, Failure failure);
@@ -101,12 +117,12 @@ class Broker {
   std::uint32_t ready_cells_ = 0;
   std::map<std::uint32_t, PreparedRoot> roots_;
   std::vector<std::vector<std::uint64_t>> filters_;
-  NetworkPool networks_;
+  NamespacePool namespaces_;
   CgroupTree cgroups_;
   std::vector<CgroupLeaf> leaves_;  ///< empty, for the next runs; gone before the tree
   std::map<pid_t, LiveCell> cells_;
   Zygotes zygotes_;
-  std::vector<unsigned> free_slots_;
+  std::vector<Slot> free_slots_;  ///< those with a place last
   unsigned next_slot_ = 0;
   std::optional<Expected> last_;
   std::uint64_t counted_ = 0;  ///< which counters the host has (Report::Valid)
@@ -140,7 +156,8 @@ void Broker::handle(HelloFrame frame) {
   count(cgroups_.cpu(), Report::cpu);
   count(cgroups_.memory(), Report::memory);
   count(cgroups_.processes(), Report::processes);
-  const ProbesFrame probes = host_.probes(cgroups_, networks_);
+  namespaces_ = NamespacePool(host_.joined_namespaces);
+  const ProbesFrame probes = host_.probes(cgroups_, namespaces_);
   if (!send_frame(control_.get(), encode(probes), {})) open_ = false;
 }
 
@@ -167,29 +184,28 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   if (const Failure failure = root.make(host_.user_namespace)) return tl::unexpected(failure);
   LiveCell cell;
   cell.stands_for = wanted;
-  if (host_.network_namespace) {
-    if (!fault_at(Step::prepare_network)) cell.network = networks_.take();
-    if (!cell.network.valid()) return tl::unexpected(Failure{Step::prepare_network, errno});
-  }
+  std::optional<JoinedNamespaces> namespaces = fault_at(Step::prepare_namespaces) ? std::nullopt : namespaces_.take();
+  if (!namespaces) return tl::unexpected(Failure{Step::prepare_namespaces, errno});
+  cell.namespaces = std::move(*namespaces);
   std::optional<CgroupLeaf> leaf = fault_at(Step::prepare_cgroup) ? std::nullopt : take_leaf();
   if (!leaf) return tl::unexpected(Failure{Step::prepare_cgroup, errno});
   cell.leaf = std::move(*leaf);
   std::optional<SocketPair> sockets = fault_at(Step::clone_init) ? std::nullopt : make_socket_pair();
   if (!sockets) return tl::unexpected(Failure{Step::clone_init, errno});
-  if (free_slots_.empty()) free_slots_.push_back(next_slot_++);
-  cell.slot = free_slots_.back();
-
+  cell.slot = take_slot(wanted);
   const std::vector<int> join = cell.leaf.join_descriptors();
   CellPlan plan;
   plan.socket = sockets->second.get();
-  plan.mount_namespace = root.mounts();
-  plan.network_namespace = cell.network.get();
+  plan.stands = cell.slot.place.valid();
+  plan.mount_namespace = plan.stands ? cell.slot.place.mounts() : root.mounts();
+  plan.network_namespace = cell.namespaces.network.get();
+  plan.ipc_namespace = cell.namespaces.ipc.get();
   plan.cgroup_namespace = host_.cgroup_namespace;
   plan.mount_proc = wanted.proc;
   plan.join = join;
   plan.writable = kUsualWritable;
-  plan.program = {host_.change_uid, host_.first_uid + 2 * cell.slot, host_.capabilities_bounded && !host_.user_namespace};
-  plan.init = {host_.change_uid, host_.first_uid + 2 * cell.slot + 1, host_.capabilities_bounded};
+  plan.program = program_identity(cell.slot);
+  plan.init = {host_.change_uid, plan.program.id + 1, host_.capabilities_bounded};
   plan.nested_user_namespace = host_.user_namespace;
   plan.landlock_version = host_.landlock_version;
   plan.notify = host_.notify;
@@ -204,12 +220,43 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
     control_.reset();
     run_cell(plan);
   }
-  if (pid < 0) return tl::unexpected(Failure{Step::clone_init, errno});
-  free_slots_.pop_back();
+  if (pid < 0) {
+    const int error = errno;
+    give_back(std::move(cell.slot));
+    return tl::unexpected(Failure{Step::clone_init, error});
+  }
   cell.pid = pid;
   cell.socket = std::move(sockets->first);
   cells_.emplace(pid, std::move(cell));
   return pid;
+}
+
+/// One with the right place where there is one; or else one without.
+Slot Broker::take_slot(const Expected& wanted) {
+  const auto last = [this](const auto& suits) { return std::find_if(free_slots_.rbegin(), free_slots_.rend(), suits); };
+  auto found = free_slots_.rend();
+  // A run with a /proc of its own makes its own place, which ends with it.
+  if (!wanted.proc) found = last([&](const Slot& slot) { return slot.place.valid() && slot.template_id == wanted.template_id; });
+  if (found == free_slots_.rend()) found = last([](const Slot& slot) { return !slot.place.valid(); });
+  if (found == free_slots_.rend()) return {next_slot_++, {}, 0};
+  Slot slot = std::move(*found);
+  free_slots_.erase(std::next(found).base());
+  return slot;
+}
+
+void Broker::give_back(Slot slot) {
+  const auto with_place = std::find_if(free_slots_.begin(), free_slots_.end(), [](const Slot& one) { return one.place.valid(); });
+  if (slot.place.valid()) {
+    // The oldest goes: a template that is not used any more must not keep its places for ever.
+    if (free_slots_.end() - with_place >= static_cast<std::ptrdiff_t>(kIdlePlaces)) with_place->place = {};
+    free_slots_.push_back(std::move(slot));
+  } else {
+    free_slots_.insert(with_place, std::move(slot));
+  }
+}
+
+Identity Broker::program_identity(const Slot& slot) const {
+  return {host_.change_uid, host_.first_uid + 2 * slot.number, host_.capabilities_bounded && !host_.user_namespace};
 }
 
 tl::expected<pid_t, Failure> Broker::take_cell(const Expected& wanted) {
@@ -247,11 +294,10 @@ Failure Broker::fork_program(LiveCell& cell, const LaunchFrame& frame, Message& 
   fork.fault = static_cast<std::uint32_t>(injected_fault.fault);
   fork.init = static_cast<std::uint32_t>(cell.pid);
   fork.change_uid = host_.change_uid ? 1 : 0;
-  fork.uid = host_.first_uid + 2 * cell.slot;
+  fork.uid = program_identity(cell.slot).id;
   fork.nested_user_namespace = host_.user_namespace ? 1 : 0;
-  fork.namespaces = static_cast<std::uint32_t>(CLONE_NEWNS | (host_.clone_flags & ~std::uint64_t{CLONE_NEWPID}) |
-                                               (host_.cgroup_namespace ? CLONE_NEWCGROUP : 0) |
-                                               (host_.network_namespace ? CLONE_NEWNET : 0));
+  fork.namespaces = static_cast<std::uint32_t>(CLONE_NEWNS | (host_.clone_flags & ~std::uint64_t{CLONE_NEWPID}) | host_.joined_namespaces |
+                                               (host_.cgroup_namespace ? CLONE_NEWCGROUP : 0));
   fork.landlock_version = static_cast<std::uint32_t>(host_.landlock_version);
   fork.notify = host_.notify ? 1 : 0;
   fork.judge = frame.has(LaunchFrame::judge) ? 1 : 0;
@@ -315,6 +361,13 @@ void Broker::launch(LaunchFrame frame, Message& message) {
     }
   }
   last_ = wanted;
+  bool plain_names = true;
+  for (const FrameFile& file : frame.files) {
+    plain_names = plain_names && file.path.find('/') == std::string::npos;
+    cell.given.push_back(file.path);
+  }
+  cell.leaves_place = !wanted.proc && !frame.has(LaunchFrame::keep_box) && WritableLimits{frame.file_bytes, frame.inodes} == kUsualWritable &&
+                      plain_names && cell.given.size() <= kGivenFiles;
   if (const Failure failure = hand_over(cell, frame, message)) {
     send_failure(report, failure);
     cell.socket.reset();  // the init sees end of file and leaves
@@ -342,24 +395,32 @@ void Broker::take_message() {
 /// One thing ahead of its use; true when something was done.
 bool Broker::refill() {
   if (ready_cells_ == 0) return false;
-  if (host_.network_namespace && networks_.refill(kIdleNetworks)) return true;
+  if (namespaces_.refill(kIdleNamespaces)) return true;
   if (!last_) return false;
-  std::size_t ready = 0;
-  bool running = false;
+  std::size_t ready = 0, running = 0;
   for (const auto& [pid, cell] : cells_) {
-    if (cell.report.valid()) running = true;
+    if (cell.report.valid()) ++running;
     else if (cell.stands_for.template_id == last_->template_id && cell.stands_for.proc == last_->proc) ++ready;
   }
-  // A run that is under way would pay for it; the last ready one is replaced at once, though.
-  if (running && ready > 0) return false;
-  return ready < ready_cells_ && make_cell(*last_).has_value();
+  // Runs that are under way would pay for it. But each may be followed by another as soon as it ends.
+  const std::size_t wanted = running == 0 ? ready_cells_ : std::min<std::size_t>(running, ready_cells_);
+  return ready < wanted && make_cell(*last_).has_value();
 }
 
-/// What a cell's init has said: keep this listener until I am gone, or that its monitor has its answer.
+/// What a cell's init has said.
 void Broker::hear(LiveCell& cell) {
-  while (std::optional<Message> word = receive_message(cell.socket.get(), false)) {
-    if (word->descriptors.empty()) cell.answered = true;
-    else cell.listener = std::move(word->descriptors[0]);
+  while (std::optional<Message> message = receive_message(cell.socket.get(), false)) {
+    auto& handles = message->descriptors;
+    switch (message->bytes.empty() ? Word::answered : static_cast<Word>(message->bytes[0])) {
+      case Word::place:
+        if (handles.size() == 2) cell.slot.place = Place(std::move(handles[0]), std::move(handles[1]));
+        cell.slot.template_id = cell.stands_for.template_id;
+        break;
+      case Word::listener:
+        if (!handles.empty()) cell.listener = std::move(handles[0]);
+        break;
+      case Word::answered: cell.answered = true; break;
+    }
   }
 }
 
@@ -389,8 +450,11 @@ void Broker::reap() {
     // One that was told to end may have ended by itself just before: its leaf has been killed all the same.
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
-    if (cell.network.valid()) networks_.give_back(std::move(cell.network));
-    free_slots_.push_back(cell.slot);
+    namespaces_.give_back(std::move(cell.namespaces));
+    const bool kept = cell.leaves_place && cell.answered && !cell.ending && !WIFSIGNALED(status) && cell.slot.place.valid() &&
+                      cell.slot.place.renew(program_identity(cell.slot), cell.given);
+    if (!kept) cell.slot.place = {};
+    give_back(std::move(cell.slot));
     cells_.erase(found);
   }
 }

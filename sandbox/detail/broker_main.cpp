@@ -6,6 +6,7 @@
 #include <string>
 
 #include "sandbox/detail/broker.h"
+#include "sandbox/detail/own_text.h"
 #include "sandbox/detail/privileges.h"
 
 namespace {
@@ -36,5 +37,6 @@ int main(int argc, char** argv) {
   const bool inside = argc > 1 && std::strcmp(argv[1], kInside) == 0;
   std::string failure;
   if (!inside && ::geteuid() != 0) failure = enter_own_namespace(argv[0]);
+  take_text_from_its_file();
   return run_broker(3, inside, failure);
 }

@@ -26,6 +26,7 @@
 #include "sandbox/detail/channel.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/namespaces.h"
+#include "sandbox/detail/rootfs.h"
 #include "sandbox/detail/target.h"
 #include "sandbox/detail/waiting_program.h"
 
@@ -84,6 +85,7 @@ class Cell {
   static bool alone();
   [[noreturn]] void finish(int status, const Ended& ended, bool last);
   [[noreturn]] void fail();
+  void say(Word word, std::initializer_list<int> descriptors = {}) const;
   static Report make_report(Report::Kind kind, std::initializer_list<std::uint64_t> values);
   void send(std::span<const Report> reports);
 
@@ -111,6 +113,10 @@ Report Cell::make_report(Report::Kind kind, std::initializer_list<std::uint64_t>
   report.kind = kind;
   std::copy(values.begin(), values.end(), report.values);
   return report;
+}
+
+void Cell::say(Word word, std::initializer_list<int> descriptors) const {
+  (void)send_message(plan_.socket, std::as_bytes(std::span(&word, 1)), std::span(descriptors.begin(), descriptors.size()));
 }
 
 /// In one message: each wakes the monitor. The first that it ever hears of a program that runs has what it needs to watch it.
@@ -153,15 +159,19 @@ void Cell::prepare() {
     failure_ = {Step::cgroup_namespace, errno};
     return;
   }
-  if (fault_at(Step::network_namespace) ||
-      (plan_.network_namespace >= 0 && ::setns(plan_.network_namespace, CLONE_NEWNET) != 0)) {
-    failure_ = {Step::network_namespace, errno};
+  if (fault_at(Step::join_namespaces) || !join(plan_.network_namespace, plan_.ipc_namespace)) {
+    failure_ = {Step::join_namespaces, errno};
     return;
   }
   const OwnProc proc = plan_.mount_proc ? make_own_proc() : OwnProc{};
-  if ((failure_ = enter_root(plan_.mount_namespace))) return;
-  if ((failure_ = mount_writable(plan_.writable, plan_.program.change, plan_.program.id))) return;
+  if (plan_.stands) {
+    failure_ = enter_place(plan_.mount_namespace);
+    return;
+  }
+  Place place;
+  if ((failure_ = enter_new_place(plan_.mount_namespace, plan_.writable, plan_.program, place))) return;
   if (plan_.mount_proc) failure_ = attach_own_proc(proc);
+  else say(Word::place, {place.mounts(), place.files()});
 }
 
 /// The copy of the broker's process came with all of its descriptors. The low ones, /dev/null, stay: they are where the program's
@@ -339,8 +349,7 @@ void Cell::take_denied_call() {
   send(std::span(&denied, 1));
   // The call never returns: everything in the namespace ends with its init. But an init that ends closes its files before it kills, and
   // the call would be answered with ENOSYS in between if nobody else held the listener: the broker does, or the message on its way.
-  const int listener = listener_.get();
-  (void)send_message(plan_.socket, std::as_bytes(std::span("l", 1)), std::span(&listener, 1));
+  say(Word::listener, {listener_.get()});
   // A zygote's program is no child of ours: we'd seem alone.
   finish(SIGSYS, {}, false);
 }
@@ -371,7 +380,7 @@ void Cell::finish(int status, const Ended& ended, bool last) {
   // Otherwise the broker accounts for them, once our end has ended the others.
   if (last) all.push_back(accounted(*plan_.counters, plan_.counted));
   // The broker first: it kills a run whose monitor hangs up before its time.
-  if (last) (void)send_message(plan_.socket, std::as_bytes(std::span("a", 1)), {});
+  if (last) say(Word::answered);
   send(all);
   ::_exit(0);
 }

@@ -8,15 +8,16 @@
 #include "sandbox/detail/cgroup_counters.h"
 #include "sandbox/detail/frame.h"
 #include "sandbox/detail/privileges.h"
-#include "sandbox/detail/rootfs.h"
+#include "sandbox/detail/place.h"
 
 namespace fixpoint::sandbox::detail {
 
 /// What the broker prepared for one run's init. Nothing in it is owned: the init is a copy of the broker's process.
 struct CellPlan {
   int socket = -1;           ///< the launch frame comes from here; end of file means that the broker is gone
-  int mount_namespace = -1;  ///< template
-  int network_namespace = -1;
+  int mount_namespace = -1;  ///< the template's; or, with `stands`, that of a place
+  bool stands = false;
+  int network_namespace = -1, ipc_namespace = -1;  ///< -1: the one that it is born in
   bool cgroup_namespace = false;
   bool mount_proc = false;
   std::span<const int> join;  ///< cgroup.procs files
@@ -30,6 +31,13 @@ struct CellPlan {
   std::optional<std::uint32_t> policy;     ///< of the program whose process is to stand before its job is there
   const CounterFiles* counters = nullptr;  ///< of the run's leaf
   std::uint64_t counted = 0;               ///< which of them count (Report::Valid)
+};
+
+/// What a run's init says to the broker: a byte, with descriptors.
+enum class Word : char {
+  place = 'p',     ///< its place, with both handles: it may outlive the run
+  listener = 'l',  ///< seccomp's, to be kept until the init is gone
+  answered = 'a',  ///< the monitor has all that it waits for
 };
 
 /// What the run's processes used, all together.

@@ -38,6 +38,10 @@ bool write_file_at(int directory, const char* path, std::string_view text) {
   return file.valid() && ::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
+bool write_file(const std::string& directory, const char* file, std::string_view text) {
+  return write_file_at(AT_FDCWD, (directory + "/" + file).c_str(), text);
+}
+
 std::string start_time(const std::string& pid) {
   const std::string stat = read_file_at(AT_FDCWD, ("/proc/" + pid + "/stat").c_str());
   std::size_t at = stat.rfind(')');
@@ -134,16 +138,15 @@ void sweep_cgroups(const std::string& parent) {
 CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
   if (this == &other) return *this;
   remove();
+  directories_ = std::exchange(other.directories_, {});
   unified_ = std::move(other.unified_);
-  legacy_ = std::move(other.legacy_);
-  other.legacy_.clear();
   join_ = std::move(other.join_);
   unified_join_ = std::move(other.unified_join_);
-  memory_ = std::exchange(other.memory_, -1);
-  processes_ = std::exchange(other.processes_, -1);
+  memory_ = std::exchange(other.memory_, {});
+  processes_ = std::exchange(other.processes_, {});
   memory_unified_ = other.memory_unified_;
   counters_ = std::move(other.counters_);
-  share_ = std::exchange(other.share_, -1);
+  share_ = std::exchange(other.share_, {});
   share_unified_ = other.share_unified_;
   usage_ = std::move(other.usage_);
   current_ = other.current_;
@@ -153,47 +156,36 @@ CgroupLeaf& CgroupLeaf::operator=(CgroupLeaf&& other) noexcept {
 CgroupLeaf::~CgroupLeaf() { remove(); }
 
 bool CgroupLeaf::remove() {
-  bool clean = true;
   join_.clear();
   unified_join_.reset();
-  const auto drop = [&clean](Part& part) {
-    if (!part.handle.valid()) return;
-    part.handle.reset();
-    clean = ::rmdir(part.directory.c_str()) == 0 && clean;
-  };
   counters_ = {};
   usage_.reset();
-  drop(unified_);
-  for (Part& part : legacy_) drop(part);
-  legacy_.clear();
-  memory_ = processes_ = share_ = -1;
+  unified_.reset();
+  memory_ = processes_ = share_ = {};
+  bool clean = true;
+  for (const std::string& directory : std::exchange(directories_, {})) clean = ::rmdir(directory.c_str()) == 0 && clean;
   return clean;
 }
 
 void CgroupLeaf::kill() const {
-  if (unified_.handle.valid()) (void)write_file_at(unified_.handle.get(), "cgroup.kill", "1");
+  if (unified_.valid()) (void)write_file_at(unified_.get(), "cgroup.kill", "1");
 }
 
 void CgroupLeaf::kill_first() const {
   // v1's shares go further, but ten times the usual is enough.
-  if (share_ >= 0) (void)write_file_at(share_, share_unified_ ? "cpu.weight" : "cpu.shares", "10000");
+  if (!share_.empty()) (void)write_file(share_, share_unified_ ? "cpu.weight" : "cpu.shares", "10000");
   kill();
 }
 
 Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
   const auto failed = [] { return Failure{Step::set_cgroup_limits, errno}; };
-  if (memory_ >= 0 && limits.memory_bytes != current_.memory_bytes) {
-    const std::string bytes = std::to_string(limits.memory_bytes);
-    if (memory_unified_) {
-      if (!write_file_at(memory_, "memory.max", bytes)) return failed();
-    } else if (!write_file_at(memory_, "memory.limit_in_bytes", bytes)) {
-      return failed();
-    }
+  if (!memory_.empty() && limits.memory_bytes != current_.memory_bytes) {
+    if (!write_file(memory_, memory_unified_ ? "memory.max" : "memory.limit_in_bytes", std::to_string(limits.memory_bytes))) return failed();
     current_.memory_bytes = limits.memory_bytes;
   }
-  if (processes_ >= 0 && limits.processes != current_.processes) {
+  if (!processes_.empty() && limits.processes != current_.processes) {
     // The run's init counts as well.
-    if (!write_file_at(processes_, "pids.max", std::to_string(limits.processes + 1))) return failed();
+    if (!write_file(processes_, "pids.max", std::to_string(limits.processes + 1))) return failed();
     current_.processes = limits.processes;
   }
   return {};
@@ -201,8 +193,8 @@ Failure CgroupLeaf::set_limits(const CgroupLimits& limits) {
 
 bool CgroupLeaf::recycle() {
   constexpr std::uint64_t kKeptBytes = 8U << 20;
-  if (memory_unified_ || memory_ < 0) return false;
-  if (unified_.handle.valid() && parse_field(read_file_at(unified_.handle.get(), "cgroup.events"), "populated") != 0) return false;
+  if (memory_unified_ || memory_.empty()) return false;
+  if (unified_.valid() && parse_field(read_file_at(unified_.get(), "cgroup.events"), "populated") != 0) return false;
   const std::uint64_t kept = parse_number(reread(usage_));
   if (parse_field(reread(counters_.oom), "oom_kill") > 0 || parse_field(reread(counters_.forks), "max") > 0 || kept > kKeptBytes) return false;
   if (::pwrite(counters_.peak.get(), "0", 1, 0) != 1) return false;
@@ -218,8 +210,8 @@ std::vector<int> CgroupLeaf::join_descriptors() const {
 
 std::vector<int> CgroupLeaf::join_later_descriptors() {
   std::vector<int> all = join_descriptors();
-  if (unified_.handle.valid() && !unified_join_.valid()) {
-    unified_join_.reset(::openat(unified_.handle.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC));
+  if (unified_.valid() && !unified_join_.valid()) {
+    unified_join_.reset(::openat(unified_.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC));
   }
   if (unified_join_.valid()) all.push_back(unified_join_.get());
   return all;
@@ -312,11 +304,12 @@ void CgroupTree::probe() {
   probe_kill(*leaf);
   constexpr std::uint64_t kProbeBytes = 64ULL << 20;
   (void)leaf->set_limits({kProbeBytes, 17});
-  if (leaf->memory_ >= 0) {
+  const auto read = [](const std::string& directory, const char* file) { return read_file_at(AT_FDCWD, (directory + "/" + file).c_str()); };
+  if (!leaf->memory_.empty()) {
     const char* file = leaf->memory_unified_ ? "memory.max" : "memory.limit_in_bytes";
-    if (parse_number(read_file_at(leaf->memory_, file)) != kProbeBytes) refuse(memory_, "the limit does not read back");
+    if (parse_number(read(leaf->memory_, file)) != kProbeBytes) refuse(memory_, "the limit does not read back");
   }
-  if (leaf->processes_ >= 0 && parse_number(read_file_at(leaf->processes_, "pids.max")) != 18) {
+  if (!leaf->processes_.empty() && parse_number(read(leaf->processes_, "pids.max")) != 18) {
     refuse(processes_, "the limit does not read back");
   }
   if (!leaf->counters_.cpu.valid()) refuse(cpu_, "no counter");
@@ -358,51 +351,48 @@ void CgroupTree::probe_kill(const CgroupLeaf& leaf) {
 std::optional<CgroupLeaf> CgroupTree::make_leaf() {
   CgroupLeaf leaf;
   const std::string leaf_name = "/run" + std::to_string(next_++);
-  const auto make = [&leaf_name](const std::string& own) -> CgroupLeaf::Part {
-    const std::string path = own + leaf_name;
-    if (::mkdir(path.c_str(), 0755) != 0) return {};
-    return {path, open_directory(path)};
+  const auto make = [&](const std::string& directory) {
+    if (::mkdir(directory.c_str(), 0755) != 0) return false;
+    leaf.directories_.push_back(directory);
+    return true;
   };
   if (unified_.usable()) {
-    leaf.unified_ = make(unified_.directory);
-    if (!leaf.unified_.handle.valid()) return std::nullopt;
+    const std::string directory = unified_.directory + leaf_name;
+    if (make(directory)) leaf.unified_ = open_directory(directory);
+    if (!leaf.unified_.valid()) return std::nullopt;
   }
   // One directory for each hierarchy: controllers may share one.
-  const auto legacy = [&](const CgroupController& slot) -> int {
-    for (const CgroupLeaf::Part& part : leaf.legacy_) {
-      if (part.directory == slot.directory + leaf_name) return part.handle.get();
-    }
-    CgroupLeaf::Part part = make(slot.directory);
-    UniqueFd join(part.handle.valid() ? ::openat(part.handle.get(), "cgroup.procs", O_WRONLY | O_CLOEXEC) : -1);
-    if (!join.valid()) return -1;
-    leaf.join_.push_back(std::move(join));
-    leaf.legacy_.push_back(std::move(part));
-    return leaf.legacy_.back().handle.get();
-  };
-  const auto place = [&](const CgroupController& slot, int& handle) {
+  const auto place = [&](const CgroupController& slot, std::string& directory) {
     if (!slot.usable()) return true;
-    handle = slot.unified ? leaf.unified_.handle.get() : legacy(slot);
-    return handle >= 0;
+    directory = slot.directory + leaf_name;
+    if (std::find(leaf.directories_.begin(), leaf.directories_.end(), directory) != leaf.directories_.end()) return true;
+    UniqueFd join(make(directory) ? ::open((directory + "/cgroup.procs").c_str(), O_WRONLY | O_CLOEXEC) : -1);
+    if (!join.valid()) {
+      directory.clear();
+      return false;
+    }
+    leaf.join_.push_back(std::move(join));
+    return true;
   };
-  int cpu = -1;
+  std::string cpu;
   if (!place(memory_, leaf.memory_) || !place(processes_, leaf.processes_) || !place(cpu_, cpu)) return std::nullopt;
   (void)place(share_, leaf.share_);
   leaf.share_unified_ = share_.unified;
   leaf.memory_unified_ = memory_.unified;
   if (leaf.memory_unified_) {
-    (void)write_file_at(leaf.memory_, "memory.swap.max", "0");  // absent where the kernel has no swap accounting
-    (void)write_file_at(leaf.memory_, "memory.oom.group", "1");
-  } else if (leaf.memory_ >= 0) {
-    (void)write_file_at(leaf.memory_, "memory.swappiness", "0");
+    (void)write_file(leaf.memory_, "memory.swap.max", "0");  // absent where the kernel has no swap accounting
+    (void)write_file(leaf.memory_, "memory.oom.group", "1");
+  } else if (!leaf.memory_.empty()) {
+    (void)write_file(leaf.memory_, "memory.swappiness", "0");
   }
-  const auto open_counter = [&leaf](const char* file, int access) {
-    return UniqueFd(leaf.memory_ < 0 ? -1 : ::openat(leaf.memory_, file, access | O_CLOEXEC));
+  const auto open_counter = [](const std::string& directory, const char* file, int access = O_RDONLY) {
+    return UniqueFd(directory.empty() ? -1 : ::open((directory + "/" + file).c_str(), access | O_CLOEXEC));
   };
-  leaf.counters_.peak = leaf.memory_unified_ ? open_counter("memory.peak", O_RDONLY) : open_counter("memory.max_usage_in_bytes", O_RDWR);
-  leaf.counters_.oom = open_counter(leaf.memory_unified_ ? "memory.events" : "memory.oom_control", O_RDONLY);
-  leaf.usage_ = open_counter(leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes", O_RDONLY);
-  if (cpu >= 0) leaf.counters_.cpu.reset(::openat(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage", O_RDONLY | O_CLOEXEC));
-  if (leaf.processes_ >= 0) leaf.counters_.forks.reset(::openat(leaf.processes_, "pids.events", O_RDONLY | O_CLOEXEC));
+  leaf.counters_.peak = leaf.memory_unified_ ? open_counter(leaf.memory_, "memory.peak") : open_counter(leaf.memory_, "memory.max_usage_in_bytes", O_RDWR);
+  leaf.counters_.oom = open_counter(leaf.memory_, leaf.memory_unified_ ? "memory.events" : "memory.oom_control");
+  leaf.usage_ = open_counter(leaf.memory_, leaf.memory_unified_ ? "memory.current" : "memory.usage_in_bytes");
+  leaf.counters_.cpu = open_counter(cpu, cpu_.unified ? "cpu.stat" : "cpuacct.usage");
+  leaf.counters_.forks = open_counter(leaf.processes_, "pids.events");
   return leaf;
 }
 

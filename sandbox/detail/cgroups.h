@@ -35,14 +35,10 @@ struct CgroupLimits {
   std::uint32_t processes = 0;
 };
 
-/// One run's cgroups, one directory in each hierarchy. Removes them when it dies, which works once they are empty.
+/// One run's cgroups, one directory in each hierarchy. Removes them when it dies, which works once they are empty. Holds open only
+/// what each run needs: a run's init begins with a copy of all of the broker's descriptors.
 class CgroupLeaf {
  public:
-  struct Part {
-    std::string directory;
-    UniqueFd handle;
-  };
-
   CgroupLeaf() = default;
   CgroupLeaf(CgroupLeaf&&) noexcept = default;
   CgroupLeaf& operator=(CgroupLeaf&& other) noexcept;
@@ -66,20 +62,20 @@ class CgroupLeaf {
   /// The same for a process that is not born in the v2 leaf.
   [[nodiscard]] std::vector<int> join_later_descriptors();
   /// v2: clone3's CLONE_INTO_CGROUP; -1 where there is none.
-  [[nodiscard]] int unified_directory() const { return unified_.handle.get(); }
+  [[nodiscard]] int unified_directory() const { return unified_.get(); }
 
  private:
   friend class CgroupTree;
-  Part unified_;
-  std::vector<Part> legacy_;
+  std::vector<std::string> directories_;
+  UniqueFd unified_;             ///< the v2 directory
   std::vector<UniqueFd> join_;
   UniqueFd unified_join_;
-  int memory_ = -1;     ///< directory handle (owned by a part) and dialect of each controller
-  int processes_ = -1;
+  std::string memory_;           ///< directory and dialect of each controller; empty where there is none
+  std::string processes_;
+  std::string share_;            ///< of processor time
   bool memory_unified_ = false;
-  CounterFiles counters_;
-  int share_ = -1;         ///< directory handle of the CPU controller
   bool share_unified_ = false;
+  CounterFiles counters_;
   UniqueFd usage_;
   CgroupLimits current_;
 };

@@ -58,20 +58,23 @@ Host Host::prepare(std::uint32_t without, bool user_namespace, const std::string
     host.change_uid = host.first_uid != 0;
   }
   if (asked(without, Protection::uts_namespace)) (void)enter_host_name_namespace();
-  host.network_namespace = asked(without, Protection::network_namespace);
+  if (asked(without, Protection::network_namespace)) host.joined_namespaces |= CLONE_NEWNET;
   host.cgroup_namespace = asked(without, Protection::cgroup_namespace);
   host.landlock_version = asked(without, Protection::landlock) ? detail::landlock_version() : 0;
   host.seccomp = asked(without, Protection::seccomp);
   host.notify = host.seccomp && asked(without, Protection::seccomp_names) && action_available(SECCOMP_RET_USER_NOTIF);
   host.capabilities_bounded = bound_capabilities();
   host.clone_flags = CLONE_NEWPID;
-  if (asked(without, Protection::ipc_namespace)) host.clone_flags |= CLONE_NEWIPC;
+  if (asked(without, Protection::ipc_namespace)) {
+    if (host.seccomp) host.joined_namespaces |= CLONE_NEWIPC;
+    else host.clone_flags |= CLONE_NEWIPC;
+  }
   host.cgroup_wish = {asked(without, Protection::cgroup_memory), asked(without, Protection::cgroup_pids),
                       asked(without, Protection::cgroup_cpu), asked(without, Protection::cgroup_kill)};
   return host;
 }
 
-ProbesFrame Host::probes(const CgroupTree& cgroups, NetworkPool& networks) const {
+ProbesFrame Host::probes(const CgroupTree& cgroups, NamespacePool& namespaces) const {
   ProbesFrame frame;
   const auto add = [&frame](Protection protection, bool active, std::string proof) {
     frame.items.push_back({static_cast<std::uint32_t>(protection), active, std::move(proof)});
@@ -89,8 +92,8 @@ ProbesFrame Host::probes(const CgroupTree& cgroups, NetworkPool& networks) const
   add_controller(Protection::cgroup_pids, cgroups.processes(), "a limit was set and read back");
   add_controller(Protection::cgroup_cpu, cgroups.cpu(), "a leaf counts CPU time");
   add_controller(Protection::cgroup_kill, cgroups.kill(), "a child was born in a leaf and died with it");
-  UniqueFd network = network_namespace ? networks.take() : UniqueFd();
-  const NamespaceIds inside = namespaces_of_child({clone_flags, -1}, network.get(), cgroup_namespace);
+  JoinedNamespaces joined = namespaces.take().value_or(JoinedNamespaces{});
+  const NamespaceIds inside = namespaces_of_child({clone_flags, -1}, joined, cgroup_namespace);
   const auto add_namespace = [&](Protection protection, const std::string& ours, const std::string& theirs) {
     add(protection, !theirs.empty() && ours != theirs, "a run is in " + theirs + ", the service in " + ours);
   };
@@ -98,7 +101,7 @@ ProbesFrame Host::probes(const CgroupTree& cgroups, NetworkPool& networks) const
   add_namespace(Protection::uts_namespace, before.uts, inside.uts);
   add_namespace(Protection::network_namespace, before.net, inside.net);
   add_namespace(Protection::cgroup_namespace, before.cgroup, inside.cgroup);
-  if (network.valid()) networks.give_back(std::move(network));
+  namespaces.give_back(std::move(joined));
   if (root) {
     add(Protection::separate_uid, change_uid, "runs get ids from " + std::to_string(first_uid) + " on");
   }

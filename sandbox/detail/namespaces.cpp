@@ -14,26 +14,40 @@
 
 namespace fixpoint::sandbox::detail {
 
-UniqueFd NetworkPool::make() {
-  if (::unshare(CLONE_NEWNET) != 0) return UniqueFd();
-  return UniqueFd(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+std::optional<JoinedNamespaces> NamespacePool::make() const {
+  if (::unshare(kinds_) != 0) return std::nullopt;
+  JoinedNamespaces made;
+  const auto open_own = [this](int kind, const char* path, UniqueFd& handle) {
+    if ((kinds_ & kind) == 0) return true;
+    handle.reset(::open(path, O_RDONLY | O_CLOEXEC));
+    return handle.valid();
+  };
+  const bool opened = open_own(CLONE_NEWNET, "/proc/self/ns/net", made.network) && open_own(CLONE_NEWIPC, "/proc/self/ns/ipc", made.ipc);
+  return opened ? std::optional(std::move(made)) : std::nullopt;
 }
 
-UniqueFd NetworkPool::take() {
+std::optional<JoinedNamespaces> NamespacePool::take() {
+  if (kinds_ == 0) return JoinedNamespaces{};
   if (idle_.empty()) return make();
-  UniqueFd network = std::move(idle_.back());
+  JoinedNamespaces namespaces = std::move(idle_.back());
   idle_.pop_back();
-  return network;
+  return namespaces;
 }
 
-void NetworkPool::give_back(UniqueFd network) { idle_.push_back(std::move(network)); }
+void NamespacePool::give_back(JoinedNamespaces namespaces) {
+  if (kinds_ != 0) idle_.push_back(std::move(namespaces));
+}
 
-bool NetworkPool::refill(std::size_t wanted) {
-  if (idle_.size() >= wanted) return false;
-  UniqueFd network = make();
-  if (!network.valid()) return false;
-  idle_.push_back(std::move(network));
+bool NamespacePool::refill(std::size_t wanted) {
+  if (kinds_ == 0 || idle_.size() >= wanted) return false;
+  std::optional<JoinedNamespaces> made = make();
+  if (!made) return false;
+  idle_.push_back(std::move(*made));
   return true;
+}
+
+bool join(int network, int ipc) {
+  return (network < 0 || ::setns(network, CLONE_NEWNET) == 0) && (ipc < 0 || ::setns(ipc, CLONE_NEWIPC) == 0);
 }
 
 bool enter_host_name_namespace() {
@@ -65,7 +79,7 @@ NamespaceIds own_namespaces() {
   return {read("/proc/self/ns/ipc"), read("/proc/self/ns/uts"), read("/proc/self/ns/net"), read("/proc/self/ns/cgroup")};
 }
 
-NamespaceIds namespaces_of_child(const Clone& options, int network, bool cgroup_namespace) {
+NamespaceIds namespaces_of_child(const Clone& options, const JoinedNamespaces& joined, bool cgroup_namespace) {
   int gate[2];
   if (::pipe2(gate, O_CLOEXEC) != 0) return {};
   const UniqueFd read_end(gate[0]);
@@ -73,7 +87,7 @@ NamespaceIds namespaces_of_child(const Clone& options, int network, bool cgroup_
   UniqueFd pidfd;
   const pid_t child = clone_process(options, pidfd);
   if (child == 0) {
-    if (network >= 0) (void)::setns(network, CLONE_NEWNET);
+    (void)join(joined.network.get(), joined.ipc.get());
     if (cgroup_namespace) (void)::unshare(CLONE_NEWCGROUP);
     const NamespaceIds ids = own_namespaces();
     const std::string text = ids.ipc + "\n" + ids.uts + "\n" + ids.net + "\n" + ids.cgroup + "\n";

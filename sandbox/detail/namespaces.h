@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,20 +12,36 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// Empty network namespaces, each used by one live run at a time. They go back because no run can change one: it has no
-/// capability, and every socket in it died with the run.
-class NetworkPool {
+/// Empty namespaces for a run to join; not valid where it does not get a new one, or is born in it.
+struct JoinedNamespaces {
+  UniqueFd network;
+  UniqueFd ipc;
+};
+
+/// Each is used by one live run at a time. They go back because no run can change one: it has no capability, every socket in it died
+/// with the run, and the seccomp filter denies every call that makes a System V object or a message queue. (So `kinds` must not
+/// have CLONE_NEWIPC where there is no filter.)
+class NamespacePool {
  public:
-  /// -1 with errno where none can be made.
-  [[nodiscard]] UniqueFd take();
-  void give_back(UniqueFd network);
-  /// Makes one ahead of its use, up to `wanted`; true when it did.
+  NamespacePool() = default;
+  /// `kinds`: CLONE_NEWNET, CLONE_NEWIPC, both or 0.
+  explicit NamespacePool(int kinds) : kinds_(kinds) {}
+
+  [[nodiscard]] int kinds() const { return kinds_; }
+  /// Empty with errno where none can be made.
+  [[nodiscard]] std::optional<JoinedNamespaces> take();
+  void give_back(JoinedNamespaces namespaces);
+  /// Makes some ahead of their use, up to `wanted`; true when it did.
   bool refill(std::size_t wanted);
 
  private:
-  static UniqueFd make();
-  std::vector<UniqueFd> idle_;
+  [[nodiscard]] std::optional<JoinedNamespaces> make() const;
+  int kinds_ = 0;
+  std::vector<JoinedNamespaces> idle_;
 };
+
+/// The caller enters those that are valid. False with errno where it can't.
+[[nodiscard]] bool join(int network, int ipc);
 
 /// A namespace of host names that all runs share; none of them can change it.
 [[nodiscard]] bool enter_host_name_namespace();
@@ -44,6 +61,6 @@ struct NamespaceIds {
 [[nodiscard]] NamespaceIds own_namespaces();
 
 /// The same, seen by a child that was made like a run's init.
-[[nodiscard]] NamespaceIds namespaces_of_child(const Clone& options, int network, bool cgroup_namespace);
+[[nodiscard]] NamespaceIds namespaces_of_child(const Clone& options, const JoinedNamespaces& joined, bool cgroup_namespace);
 
 }  // namespace fixpoint::sandbox::detail

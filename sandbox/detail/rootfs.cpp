@@ -177,15 +177,6 @@ bool make_root(const std::vector<std::string>& paths, const std::vector<FrameFil
   return ::syscall(SYS_mount_setattr, AT_FDCWD, "/", 0, &read_only, sizeof read_only) == 0;
 }
 
-std::string tmpfs_options(const WritableLimits& limits) {
-  char text[96];
-  // Zero would mean "no limit". Four inodes are the directories that every run has.
-  std::snprintf(text, sizeof text, "mode=0755,size=%llu,nr_inodes=%llu",
-                static_cast<unsigned long long>(limits.bytes < 4096 ? 4096 : limits.bytes),
-                static_cast<unsigned long long>(limits.inodes + 4));
-  return text;
-}
-
 }  // namespace
 
 RootTemplate build_root(const std::vector<std::string>& roots, const std::vector<FrameFile>& files, bool user_namespace) {
@@ -213,31 +204,6 @@ RootTemplate build_root(const std::vector<std::string>& roots, const std::vector
   if (error == 0 && !message->descriptors.empty()) result.mount_namespace = std::move(message->descriptors[0]);
   if (!result.mount_namespace.valid()) result.failure = {Step::prepare_template, error == 0 ? EIO : error};
   return result;
-}
-
-Failure enter_root(int mount_namespace) {
-  if (fault_at(Step::mount_namespace) || ::setns(mount_namespace, CLONE_NEWNS) != 0 || ::unshare(CLONE_NEWNS) != 0) return {Step::mount_namespace, errno};
-  return {};
-}
-
-Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned owner) {
-  if (fault_at(Step::mount_tmpfs) ||
-      ::mount("sandbox", kWritable, "tmpfs", MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
-    return {Step::mount_tmpfs, errno};
-  }
-  for (const char* directory : {"/sandbox/box", "/sandbox/tmp", "/sandbox/shm"}) {
-    if (::mkdir(directory, 0700) != 0) return {Step::mount_tmpfs, errno};
-    if (change_owner && ::chown(directory, owner, owner) != 0) return {Step::mount_tmpfs, errno};
-  }
-  return {};
-}
-
-Failure resize_writable(const WritableLimits& limits) {
-  if (fault_at(Step::resize_tmpfs) ||
-      ::mount("sandbox", kWritable, "tmpfs", MS_REMOUNT | MS_NOSUID | MS_NODEV, tmpfs_options(limits).c_str()) != 0) {
-    return {Step::resize_tmpfs, errno};
-  }
-  return {};
 }
 
 OwnProc make_own_proc() {

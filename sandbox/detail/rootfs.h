@@ -10,16 +10,6 @@
 
 namespace fixpoint::sandbox::detail {
 
-/// Where a run's only writable file system is mounted; /box, /tmp and /dev/shm lead into it.
-inline constexpr const char* kWritable = "/sandbox";
-inline constexpr const char* kBox = "/sandbox/box";
-
-struct WritableLimits {
-  std::uint64_t bytes = 0;
-  std::uint64_t inodes = 0;
-  bool operator==(const WritableLimits&) const = default;
-};
-
 /// A mount namespace whose root holds `roots` (read-only, no setuid, no devices), a few devices, an /etc with one user, and
 /// mount points for a run; `files` stand in its directory .fixpoint. Host directories are bound before any untrusted program exists, each from a handle that was
 /// opened without following a link at its end. Returns the namespace.
@@ -29,13 +19,6 @@ struct RootTemplate {
 };
 [[nodiscard]] RootTemplate build_root(const std::vector<std::string>& roots, const std::vector<FrameFile>& files,
                                       bool user_namespace);
-
-/// Moves the calling process into a private copy of a template.
-[[nodiscard]] Failure enter_root(int mount_namespace);
-
-/// Mounts the run's writable file system with the directories box, tmp and shm, which belong to `owner`.
-[[nodiscard]] Failure mount_writable(const WritableLimits& limits, bool change_owner, unsigned owner);
-[[nodiscard]] Failure resize_writable(const WritableLimits& limits);
 
 /// A /proc that shows only the calling process's pid namespace. Made while the host's /proc is in sight, because an ordinary
 /// user may make one only where there is a complete one already; attached once the process stands in its new root.

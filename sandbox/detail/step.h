@@ -13,7 +13,7 @@ enum class Step : std::uint32_t {
   // In the broker.
   parse_request,
   prepare_template,
-  prepare_network,
+  prepare_namespaces,
   prepare_cgroup,
   set_cgroup_limits,
   clone_init,
@@ -22,7 +22,7 @@ enum class Step : std::uint32_t {
   parent_death_signal,
   join_cgroup,
   cgroup_namespace,
-  network_namespace,
+  join_namespaces,
   mount_namespace,
   mount_tmpfs,
   mount_proc,
@@ -50,9 +50,9 @@ enum class Step : std::uint32_t {
 };
 
 inline constexpr std::string_view kStepNames[] = {
-    "none",          "parse_request",    "prepare_template",   "prepare_network",   "prepare_cgroup",
+    "none",          "parse_request",    "prepare_template",   "prepare_namespaces", "prepare_cgroup",
     "set_cgroup_limits", "clone_init",   "send_to_init",       "parent_death_signal", "join_cgroup",
-    "cgroup_namespace", "network_namespace", "mount_namespace", "mount_tmpfs",      "mount_proc",
+    "cgroup_namespace", "join_namespaces", "mount_namespace", "mount_tmpfs",      "mount_proc",
     "receive_request", "resize_tmpfs",   "write_files",        "clone_target",      "fork_zygote",
     "enter_namespaces", "standard_streams", "close_descriptors", "new_session",
     "change_directory", "resource_limits", "landlock",

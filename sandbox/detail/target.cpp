@@ -13,7 +13,7 @@
 
 #include "sandbox/detail/landlock.h"
 #include "sandbox/detail/limits.h"
-#include "sandbox/detail/rootfs.h"
+#include "sandbox/detail/place.h"
 
 namespace fixpoint::sandbox::detail {
 
