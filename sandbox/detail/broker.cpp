@@ -37,7 +37,6 @@ constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNamespaces = 4;
 constexpr std::size_t kIdleLeaves = 8;
 constexpr std::size_t kIdlePlaces = 8;
-constexpr std::size_t kGivenFiles = 4;  // to remove more takes longer than to make a new place
 constexpr int kLargeBytes = 128 << 10;
 
 /// What the next run's init stands ready for: the same as the last one's.
@@ -70,8 +69,8 @@ struct LiveCell {
   pid_t zygote = 0;   ///< whose fork the program is
   bool ending = false;
   bool answered = false;  ///< its monitor has all that it waits for
-  bool leaves_place = false;  ///< nothing but the program had to do with its place, and these files of its box
-  std::vector<std::string> given;
+  bool waits_for_job = false;      ///< a worker kept warm: not a run that is under way, for all that is known here
+  std::vector<std::string> given;  ///< the files that it begins with
 
   [[nodiscard]] bool at_work() const { return report.valid() && !ending && !answered; }
 };
@@ -196,8 +195,9 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   const std::vector<int> join = cell.leaf.join_descriptors();
   CellPlan plan;
   plan.socket = sockets->second.get();
-  plan.stands = cell.slot.place.valid();
-  plan.mount_namespace = plan.stands ? cell.slot.place.mounts() : root.mounts();
+  plan.template_mounts = root.mounts();
+  plan.place[0] = cell.slot.place.mounts();
+  plan.place[1] = cell.slot.place.files();
   plan.network_namespace = cell.namespaces.network.get();
   plan.ipc_namespace = cell.namespaces.ipc.get();
   plan.cgroup_namespace = host_.cgroup_namespace;
@@ -226,6 +226,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
     return tl::unexpected(Failure{Step::clone_init, error});
   }
   cell.pid = pid;
+  cell.slot.place = {};  // the init's, until it gives it back
   cell.socket = std::move(sockets->first);
   cells_.emplace(pid, std::move(cell));
   return pid;
@@ -361,13 +362,8 @@ void Broker::launch(LaunchFrame frame, Message& message) {
     }
   }
   last_ = wanted;
-  bool plain_names = true;
-  for (const FrameFile& file : frame.files) {
-    plain_names = plain_names && file.path.find('/') == std::string::npos;
-    cell.given.push_back(file.path);
-  }
-  cell.leaves_place = !wanted.proc && !frame.has(LaunchFrame::keep_box) && WritableLimits{frame.file_bytes, frame.inodes} == kUsualWritable &&
-                      plain_names && cell.given.size() <= kGivenFiles;
+  cell.waits_for_job = frame.has(LaunchFrame::wait_for_job);
+  for (const FrameFile& file : frame.files) cell.given.push_back(file.path);
   if (const Failure failure = hand_over(cell, frame, message)) {
     send_failure(report, failure);
     cell.socket.reset();  // the init sees end of file and leaves
@@ -399,7 +395,7 @@ bool Broker::refill() {
   if (!last_) return false;
   std::size_t ready = 0, running = 0;
   for (const auto& [pid, cell] : cells_) {
-    if (cell.report.valid()) ++running;
+    if (cell.report.valid()) running += cell.waits_for_job ? 0 : 1;
     else if (cell.stands_for.template_id == last_->template_id && cell.stands_for.proc == last_->proc) ++ready;
   }
   // Runs that are under way would pay for it. But each may be followed by another as soon as it ends.
@@ -409,11 +405,14 @@ bool Broker::refill() {
 
 /// What a cell's init has said.
 void Broker::hear(LiveCell& cell) {
-  while (std::optional<Message> message = receive_message(cell.socket.get(), false)) {
+  while (true) {
+    std::optional<Message> message = receive_message(cell.socket.get(), false);
+    if (!message && errno == EMSGSIZE) continue;  // there was no descriptor left for what it brought
+    if (!message || message->bytes.empty()) return;
     auto& handles = message->descriptors;
-    switch (message->bytes.empty() ? Word::answered : static_cast<Word>(message->bytes[0])) {
+    switch (static_cast<Word>(message->bytes[0])) {
       case Word::place:
-        if (handles.size() == 2) cell.slot.place = Place(std::move(handles[0]), std::move(handles[1]));
+        if (handles.size() == Place::kHandles) cell.slot.place = Place(std::move(handles[0]), std::move(handles[1]));
         cell.slot.template_id = cell.stands_for.template_id;
         break;
       case Word::listener:
@@ -451,7 +450,7 @@ void Broker::reap() {
     if (!cell.ending && !WIFSIGNALED(status) && leaves_.size() < kIdleLeaves && cell.leaf.recycle()) leaves_.push_back(std::move(cell.leaf));
     else cell.leaf.kill();  // not before a leaf is used again: the kernel then kills what is born in it
     namespaces_.give_back(std::move(cell.namespaces));
-    const bool kept = cell.leaves_place && cell.answered && !cell.ending && !WIFSIGNALED(status) && cell.slot.place.valid() &&
+    const bool kept = cell.answered && !cell.ending && !WIFSIGNALED(status) && cell.slot.place.valid() &&
                       cell.slot.place.renew(program_identity(cell.slot), cell.given);
     if (!kept) cell.slot.place = {};
     give_back(std::move(cell.slot));

@@ -83,6 +83,7 @@ class Cell {
   void take_denied_call();
   void take_broker_message();
   static bool alone();
+  [[nodiscard]] bool leaves_place() const;
   [[noreturn]] void finish(int status, const Ended& ended, bool last);
   [[noreturn]] void fail();
   void say(Word word, std::initializer_list<int> descriptors = {}) const;
@@ -91,6 +92,7 @@ class Cell {
 
   const CellPlan& plan_;
   Failure failure_;
+  Place place_;
   LaunchFrame launch_;
   std::vector<UniqueFd> fds_;  // stdin, stdout, stderr, report, …
   TargetPlan target_;
@@ -164,21 +166,20 @@ void Cell::prepare() {
     return;
   }
   const OwnProc proc = plan_.mount_proc ? make_own_proc() : OwnProc{};
-  if (plan_.stands) {
-    failure_ = enter_place(plan_.mount_namespace);
+  if (plan_.place[0] >= 0) {
+    place_ = Place(UniqueFd(plan_.place[0]), UniqueFd(plan_.place[1]));
+    failure_ = enter_place(place_.mounts());
     return;
   }
-  Place place;
-  if ((failure_ = enter_new_place(plan_.mount_namespace, plan_.writable, plan_.program, place))) return;
+  if ((failure_ = enter_new_place(plan_.template_mounts, plan_.writable, plan_.program, place_))) return;
   if (plan_.mount_proc) failure_ = attach_own_proc(proc);
-  else say(Word::place, {place.mounts(), place.files()});
 }
 
 /// The copy of the broker's process came with all of its descriptors. The low ones, /dev/null, stay: they are where the program's
 /// streams go, and what comes later must not land there.
 void Cell::close_inherited() const {
   const CounterFiles& counters = *plan_.counters;
-  int kept[] = {plan_.socket, counters.cpu.get(), counters.peak.get(), counters.oom.get(), counters.forks.get()};
+  int kept[] = {plan_.socket, counters.cpu.get(), counters.peak.get(), counters.oom.get(), counters.forks.get(), place_.mounts(), place_.files()};
   std::sort(std::begin(kept), std::end(kept));
   unsigned next = kFirstOwn;
   for (const int fd : kept) {
@@ -370,6 +371,15 @@ bool Cell::alone() {
   return ended < 0 && errno == ECHILD;
 }
 
+/// Nothing but the program had to do with this run's place, and it has not left much in it.
+bool Cell::leaves_place() const {
+  constexpr std::size_t kGivenFiles = 4;  // to remove more takes longer than to make a new place
+  if (plan_.mount_proc || launch_.has(LaunchFrame::keep_box) || WritableLimits{launch_.file_bytes, launch_.inodes} != plan_.writable) return false;
+  const auto plain = [](const FrameFile& file) { return file.path.find('/') == std::string::npos; };
+  return launch_.files.size() <= kGivenFiles && std::all_of(launch_.files.begin(), launch_.files.end(), plain) &&
+         place_.nearly_empty(launch_.files.size());
+}
+
 /// `last`: nothing else lives.
 void Cell::finish(int status, const Ended& ended, bool last) {
   struct statfs space {};
@@ -380,6 +390,7 @@ void Cell::finish(int status, const Ended& ended, bool last) {
   // Otherwise the broker accounts for them, once our end has ended the others.
   if (last) all.push_back(accounted(*plan_.counters, plan_.counted));
   // The broker first: it kills a run whose monitor hangs up before its time.
+  if (last && leaves_place()) say(Word::place, {place_.mounts(), place_.files()});
   if (last) say(Word::answered);
   send(all);
   ::_exit(0);

@@ -15,8 +15,8 @@ namespace fixpoint::sandbox::detail {
 /// What the broker prepared for one run's init. Nothing in it is owned: the init is a copy of the broker's process.
 struct CellPlan {
   int socket = -1;           ///< the launch frame comes from here; end of file means that the broker is gone
-  int mount_namespace = -1;  ///< the template's; or, with `stands`, that of a place
-  bool stands = false;
+  int template_mounts = -1;
+  int place[Place::kHandles] = {-1, -1};  ///< mounts and files of the place to stand in; -1: a new one
   int network_namespace = -1, ipc_namespace = -1;  ///< -1: the one that it is born in
   bool cgroup_namespace = false;
   bool mount_proc = false;
@@ -35,7 +35,7 @@ struct CellPlan {
 
 /// What a run's init says to the broker: a byte, with descriptors.
 enum class Word : char {
-  place = 'p',     ///< its place, with both handles: it may outlive the run
+  place = 'p',     ///< its place, with both handles: it may outlive the run. Comes before `answered`
   listener = 'l',  ///< seccomp's, to be kept until the init is gone
   answered = 'a',  ///< the monitor has all that it waits for
 };

@@ -9,7 +9,9 @@ target_compile_options(fixpoint_sandbox_broker PRIVATE -O2 -fno-pie -ffunction-s
 if(DEFINED ENV{CI} OR FIXPOINT_WERROR)
   target_compile_options(fixpoint_sandbox_broker PRIVATE -Werror)
 endif()
-# Code and constants alone in the first 2 MB, for own_text.cpp. (With relro the data would begin at a multiple of 2 MB in the file, too.)
+# Code and constants alone in the first 2 MB, for own_text.cpp. With relro the data would begin at a multiple of 2 MB in the file, too: a
+# megabyte of nothing in each service. The tables that it would protect are out of a program's reach: what the broker reads of others are
+# frames of the service and words of its own inits.
 target_link_options(fixpoint_sandbox_broker PRIVATE -static -no-pie -s -Wl,--gc-sections -Wl,-z,noseparate-code -Wl,-z,max-page-size=0x200000 -Wl,-z,norelro)
 target_link_libraries(fixpoint_sandbox_broker PRIVATE tl::expected)
 set_target_properties(fixpoint_sandbox_broker PROPERTIES

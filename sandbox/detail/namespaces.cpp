@@ -17,25 +17,26 @@ namespace fixpoint::sandbox::detail {
 std::optional<JoinedNamespaces> NamespacePool::make() const {
   if (::unshare(kinds_) != 0) return std::nullopt;
   JoinedNamespaces made;
-  const auto open_own = [this](int kind, const char* path, UniqueFd& handle) {
-    if ((kinds_ & kind) == 0) return true;
-    handle.reset(::open(path, O_RDONLY | O_CLOEXEC));
-    return handle.valid();
-  };
-  const bool opened = open_own(CLONE_NEWNET, "/proc/self/ns/net", made.network) && open_own(CLONE_NEWIPC, "/proc/self/ns/ipc", made.ipc);
-  return opened ? std::optional(std::move(made)) : std::nullopt;
+  if ((kinds_ & CLONE_NEWNET) != 0) made.network.reset(::open("/proc/self/ns/net", O_RDONLY | O_CLOEXEC));
+  if ((kinds_ & CLONE_NEWIPC) != 0) made.ipc.reset(::open("/proc/self/ns/ipc", O_RDONLY | O_CLOEXEC));
+  return whole(made) ? std::optional(std::move(made)) : std::nullopt;
 }
 
 std::optional<JoinedNamespaces> NamespacePool::take() {
   if (kinds_ == 0) return JoinedNamespaces{};
   if (idle_.empty()) return make();
-  JoinedNamespaces namespaces = std::move(idle_.back());
-  idle_.pop_back();
+  JoinedNamespaces namespaces = std::move(idle_.front());
+  idle_.erase(idle_.begin());
   return namespaces;
 }
 
+bool NamespacePool::whole(const JoinedNamespaces& namespaces) const {
+  return ((kinds_ & CLONE_NEWNET) == 0 || namespaces.network.valid()) && ((kinds_ & CLONE_NEWIPC) == 0 || namespaces.ipc.valid());
+}
+
 void NamespacePool::give_back(JoinedNamespaces namespaces) {
-  if (kinds_ != 0) idle_.push_back(std::move(namespaces));
+  constexpr std::size_t kMost = 16;
+  if (kinds_ != 0 && idle_.size() < kMost && whole(namespaces)) idle_.push_back(std::move(namespaces));
 }
 
 bool NamespacePool::refill(std::size_t wanted) {

@@ -18,9 +18,10 @@ struct JoinedNamespaces {
   UniqueFd ipc;
 };
 
-/// Each is used by one live run at a time. They go back because no run can change one: it has no capability, every socket in it died
-/// with the run, and the seccomp filter denies every call that makes a System V object or a message queue. (So `kinds` must not
-/// have CLONE_NEWIPC where there is no filter.)
+/// Each is used by one live run at a time, and those that have waited longest come first. They go back because no run can change one: it
+/// has no capability, its sockets die with it (those that are on their way through each other, when the kernel next looks for such), and the
+/// seccomp filter denies every call that makes a System V object or a message queue. (So `kinds` must not have CLONE_NEWIPC where there is
+/// no filter.)
 class NamespacePool {
  public:
   NamespacePool() = default;
@@ -30,12 +31,14 @@ class NamespacePool {
   [[nodiscard]] int kinds() const { return kinds_; }
   /// Empty with errno where none can be made.
   [[nodiscard]] std::optional<JoinedNamespaces> take();
+  /// Of what is not whole nothing is kept.
   void give_back(JoinedNamespaces namespaces);
   /// Makes some ahead of their use, up to `wanted`; true when it did.
   bool refill(std::size_t wanted);
 
  private:
   [[nodiscard]] std::optional<JoinedNamespaces> make() const;
+  [[nodiscard]] bool whole(const JoinedNamespaces& namespaces) const;
   int kinds_ = 0;
   std::vector<JoinedNamespaces> idle_;
 };

@@ -5,6 +5,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 
 namespace fixpoint::sandbox::detail {
@@ -25,7 +26,22 @@ void* aligned_memory(std::size_t size) {
   return reinterpret_cast<void*>(aligned);
 }
 
-/// mremap puts the copy in the segment's place in one step: the code that runs here is there before and after.
+/// Whether the mapping that begins at `start` lies in huge pages.
+bool is_huge(std::uintptr_t start) {
+  FILE* mappings = std::fopen("/proc/self/smaps", "re");
+  if (mappings == nullptr) return false;
+  char line[512];
+  bool here = false, huge = false;
+  while (std::fgets(line, sizeof line, mappings) != nullptr) {
+    unsigned long begin = 0, end = 0, kilobytes = 0;
+    if (std::sscanf(line, "%lx-%lx ", &begin, &end) == 2) here = begin == start;
+    else if (here && std::sscanf(line, "AnonHugePages: %lu", &kilobytes) == 1) huge = kilobytes * 1024 >= kHugePage;
+  }
+  std::fclose(mappings);
+  return huge;
+}
+
+/// mremap puts the copy in the segment's place: the code that runs here is there before and after.
 void move_segment(std::uintptr_t start, std::size_t size) {
   const std::size_t whole = (size + kHugePage - 1) / kHugePage * kHugePage;
   void* copy = aligned_memory(whole);
@@ -33,7 +49,7 @@ void move_segment(std::uintptr_t start, std::size_t size) {
   ::madvise(copy, whole, MADV_HUGEPAGE);
   void* segment = reinterpret_cast<void*>(start);
   std::memcpy(copy, segment, size);
-  if (::mprotect(copy, whole, PROT_READ | PROT_EXEC) != 0 ||
+  if (!is_huge(reinterpret_cast<std::uintptr_t>(copy)) || ::mprotect(copy, whole, PROT_READ | PROT_EXEC) != 0 ||
       ::mremap(copy, whole, whole, MREMAP_MAYMOVE | MREMAP_FIXED, segment) == MAP_FAILED) {
     ::munmap(copy, whole);
   }

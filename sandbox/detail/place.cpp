@@ -1,7 +1,9 @@
 #include "sandbox/detail/place.h"
 
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
@@ -34,11 +36,14 @@ std::string tmpfs_options(const WritableLimits& limits) {
 bool pristine(int directory, mode_t mode, unsigned children, uid_t uid, gid_t gid) {
   struct statx state {};
   if (::statx(directory, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &state) != 0) return false;
-  constexpr std::uint64_t kFlags = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP | STATX_ATTR_COMPRESSED;
+  constexpr std::uint64_t kFlags = STATX_ATTR_IMMUTABLE | STATX_ATTR_APPEND | STATX_ATTR_NODUMP;
   if (state.stx_mode != (S_IFDIR | mode) || state.stx_uid != uid || state.stx_gid != gid || state.stx_nlink != 2 + children ||
       (state.stx_attributes & kFlags) != 0) {
     return false;
   }
+  // Some flags are not among statx's.
+  int flags = 0;
+  if (::ioctl(directory, FS_IOC_GETFLAGS, &flags) == 0 ? flags != 0 : errno != ENOTTY && errno != EOPNOTSUPP) return false;
   const ssize_t attributes = ::flistxattr(directory, nullptr, 0);
   return attributes == 0 || (attributes < 0 && errno == ENOTSUP);
 }
@@ -57,6 +62,13 @@ Failure mount_writable(const WritableLimits& limits, const Identity& owner) {
 
 }  // namespace
 
+bool Place::nearly_empty(std::size_t given) const {
+  constexpr std::uint64_t kBytes = 64 << 10;
+  struct statfs space {};
+  return ::fstatfs(files_.get(), &space) == 0 && space.f_files - space.f_ffree <= kOwnInodes + given &&
+         (space.f_blocks - space.f_bfree) * static_cast<std::uint64_t>(space.f_bsize) <= kBytes;
+}
+
 bool Place::renew(const Identity& owner, std::span<const std::string> given) const {
   // Where program and broker are the same user to the host, the program may have put anything in the place of a directory: no link is
   // followed, and no name has a slash.
@@ -68,7 +80,7 @@ bool Place::renew(const Identity& owner, std::span<const std::string> given) con
   struct statfs space {};
   if (::fstatfs(files_.get(), &space) != 0 || space.f_bfree != space.f_blocks || space.f_files - space.f_ffree != kOwnInodes) return false;
   const auto ours = static_cast<unsigned>(std::size(kDirectories));
-  if (!pristine(files_.get(), kRootMode, ours, ::geteuid(), ::getegid())) return false;
+  if (!pristine(files_.get(), kRootMode, ours, ::geteuid(), ::getegid()) || ::futimens(files_.get(), nullptr) != 0) return false;
   const uid_t uid = owner.change ? owner.id : ::geteuid();
   const gid_t gid = owner.change ? owner.id : ::getegid();
   for (const char* name : kDirectories) {

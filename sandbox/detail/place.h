@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -22,19 +23,23 @@ struct WritableLimits {
 };
 
 /// What a run stands in: a private copy of a template's mounts, with a writable file system of its own. To make one and to take it down
-/// is a good part of a short run, so it outlives a run that has left nothing in it: no file, no byte, no attribute. Nobody enters it again
-/// before that was looked at, and then only runs with the same root, the same limits and the same uid.
+/// is a good part of a short run, so it outlives a run that has left nothing in it: no file, no byte, no attribute. The run's init has it,
+/// and where the run has left much, takes it down by its own end. Otherwise the broker gets it and looks closer (renew), before another run
+/// with the same root, the same limits and the same uid stands in it.
 class Place {
  public:
   Place() = default;
   Place(UniqueFd mounts, UniqueFd files) : mounts_(std::move(mounts)), files_(std::move(files)) {}
+  static constexpr std::size_t kHandles = 2;
 
   [[nodiscard]] bool valid() const { return mounts_.valid(); }
   [[nodiscard]] int mounts() const { return mounts_.get(); }
   [[nodiscard]] int files() const { return files_.get(); }
-  /// Once nothing lives any more that was in it: removes the files `given` to the run in its box (names without a slash), and tells whether all is as it was then,
-  /// but for the times of the directories, which are set to now. (What no one can look at or set back are the kernel's counters, which
-  /// number what comes next in a file system: a run may move them.)
+  /// What can be said by somebody who has no right in it: that there is not more in it than `given` files of a few kilobytes.
+  [[nodiscard]] bool nearly_empty(std::size_t given) const;
+  /// Once nothing lives any more that was in it: removes the files `given` to the run in its box (names without a slash), and tells whether
+  /// all is as it was then, but for the times of the directories, which are set to now. (What no one can look at or set back are the
+  /// kernel's counters, which number what comes next in a file system: a run may move them.)
   [[nodiscard]] bool renew(const Identity& owner, std::span<const std::string> given) const;
 
  private:
