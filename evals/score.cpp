@@ -136,12 +136,10 @@ struct Urn {
     const double if_none = others == 0 ? 0 : static_cast<double>(correct_of_others) / static_cast<double>(others);
     return some_visible * if_some + (1 - some_visible) * if_none;
   }
-  /// For a number of draws, at most all, that need not be whole: between its two neighbours, a straight line.
-  [[nodiscard]] double solved_by(double draws) const {
-    const auto whole = static_cast<std::int64_t>(draws);
-    const double low = whole == 0 ? 0 : solved(whole);
-    if (whole >= samples) return low;
-    return low + (draws - static_cast<double>(whole)) * (solved(whole + 1) - low);
+  /// The same of what so many tokens pay for.
+  [[nodiscard]] double solved_with(std::int64_t budget) const {
+    const std::int64_t draws = std::min(budget * samples / tokens, samples);
+    return draws == 0 ? 0 : solved(draws);
   }
 };
 
@@ -168,7 +166,7 @@ std::vector<CurvePoint> resampling_curve(std::span<const TaskScore> tasks, int p
   for (int point = 1; most > 0 && point <= points; ++point) {
     const std::int64_t budget = most * point / points;
     double sum = 0;
-    for (const Urn& urn : urns) sum += urn.solved_by(static_cast<double>(budget * urn.samples) / static_cast<double>(urn.tokens));
+    for (const Urn& urn : urns) sum += urn.solved_with(budget);
     out.push_back({budget, sum / static_cast<double>(tasks.size())});
   }
   return out;

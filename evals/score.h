@@ -77,11 +77,11 @@ struct CurvePoint {
 /// changes. Ascending in tokens; empty without tasks.
 [[nodiscard]] std::vector<CurvePoint> tokens_curve(std::span<const TaskScore> tasks);
 
-/// The same budget spent on independent samples: each task's attempts are taken as draws in random order, t pays for
-/// t / (mean tokens of one) of them, and the first that passes the visible tests is handed over (the first of all where
-/// none does). The exact expectation over the orders, at `points` even steps up to the smallest sum of a task's tokens: beyond it
-/// that task would need more samples than there are, of which, as of pass@k above the samples, no unbiased estimate exists. Empty
-/// where a task has no samples.
-[[nodiscard]] std::vector<CurvePoint> resampling_curve(std::span<const TaskScore> tasks, int points = 24);
+/// The same budget spent on independent samples: each task's attempts are taken as draws in random order, t pays for as many of them
+/// as t / (mean tokens of one) has whole ones (a session's attempt, too, counts once it is finished), and the first that passes the
+/// visible tests is handed over (the first of all where none does). The exact expectation over the orders, at `points` even steps up to
+/// the smallest sum of a task's tokens: beyond it that task would need more samples than there are, of which, as of pass@k above the
+/// samples, no unbiased estimate exists. Empty where a task has no samples.
+[[nodiscard]] std::vector<CurvePoint> resampling_curve(std::span<const TaskScore> tasks, int points = 48);
 
 }  // namespace fixpoint::evals

@@ -133,10 +133,21 @@ TEST(ScoreTest, ResamplingCurveEndsWhereTheFirstTaskRunsOutOfSamples) {
   const auto curve = resampling_curve(tasks, 2);
   ASSERT_EQ(curve.size(), 2U);
   EXPECT_EQ(curve.back().tokens, 20);
-  EXPECT_NEAR(curve[0].pass_rate, 1.0 / 6, 1e-12);  // 10 tokens pay for a third of the second task's draft
-  EXPECT_NEAR(curve[1].pass_rate, 1.0 / 3, 1e-12);
+  EXPECT_EQ(curve[0].pass_rate, 0);
+  EXPECT_EQ(curve[1].pass_rate, 0) << "20 tokens do not pay for a draft of the second task, and a part of one is worth nothing";
   EXPECT_TRUE(resampling_curve(std::vector<TaskScore>{task_of({right}), TaskScore{}}, 2).empty()) << "nothing is known of a task without samples";
   EXPECT_TRUE(resampling_curve(std::vector<TaskScore>{}, 2).empty());
+}
+
+TEST(ScoreTest, ResamplingCurveCountsWhatIsFinishedAsTheCurveOfSessionsDoes) {
+  AttemptScore right{.tokens = 30, .visible_passed_tests = 1, .visible_passed = true, .passed = true};
+  const std::vector<TaskScore> tasks{task_of({right, right, right})};
+  const auto sessions = tokens_curve(std::vector<TaskScore>{task_of({right})});
+  const auto resampled = resampling_curve(tasks, 90);
+  const auto first = std::find_if(resampled.begin(), resampled.end(), [](const CurvePoint& point) { return point.pass_rate > 0; });
+  ASSERT_NE(first, resampled.end());
+  EXPECT_EQ(first->tokens, sessions[0].tokens);
+  EXPECT_EQ(first->pass_rate, sessions[0].pass_rate);
 }
 
 }  // namespace
