@@ -173,25 +173,36 @@ def make_bug(task, rng):
     return None
 
 
-# ---------------------------------------------------------------- samples: [(role, text, learn it?)]
+# ---------------------------------------------------------------- samples: [(role, text, characters of it that are learnt)]
+def learnt(text):
+    return "assistant", text, len(text)
+
+
+def attempt(code, task, before=""):
+    """A wrong program, after what is right to say. Learnt up to the line that is wrong: the way there was right."""
+    right = 0
+    for mine, wanted in zip(code.splitlines(True), task.code.splitlines(True)):
+        if mine != wanted:
+            break
+        right += len(mine)
+    return "assistant", before + fenced(code), len(before + fenced("")[:-4]) + right
+
+
 def plain_sample(task, shown=1):
-    return [("user", task_message(task, shown), 0), ("assistant", fenced(task.code), 1)]
+    return [("user", task_message(task, shown), 0), learnt(fenced(task.code))]
 
 
 def repair_sample(task, rng, rounds=None, shown=1):
-    """One or two wrong attempts, then the explanation and the reference. Wrong text is never learnt."""
+    """One or two wrong attempts, then the explanation and the reference. What is wrong is never learnt."""
     messages = [("user", task_message(task, shown), 0)]
-    before = None
+    before = ""
     for r in range(rounds or (2 if rng.random() < 0.2 else 1)):
         bug = make_bug(task, rng)
         if not bug:
             return None
         code, kind, failures, why = bug
-        if r == 0:
-            messages.append(("assistant", fenced(code), 0))
-        else:
-            messages.append(("assistant", before + "\n" + fenced(code), 0))
+        messages.append(attempt(code, task, before))
         only_verdict = rng.random() < ONLY_VERDICT
         messages.append(("user", feedback_message(kind, failures, not only_verdict, not only_verdict), 0))
-        before = why
-    return messages + [("assistant", why + "\n" + fenced(task.code), 1)]
+        before = why + "\n"
+    return messages + [learnt(before + fenced(task.code))]

@@ -26,6 +26,7 @@ WORDS = ("apple bob Cat dog Echo fish go Hello ice jam kite level Moon noon Oak 
 SYLLABLES = "ba co du fi ga hel iv ko lu mar ne ol pa qui ro sal ta un ver wi xe yo zan tion ter ly ing".split()
 # Numbers of a list lie between one of LOWEST and HIGHEST; a number alone in the first range, or one time in five in the second.
 LOWEST, HIGHEST, NUMBER_RANGES = (-9, -4, 0, 1), 15, ((0, 30), (0, 9))
+CONSTANT_GAP = 4  # so many constants past its range no step has in training
 STEP_WEIGHTS = ((1, 18), (2, 40), (3, 30), (4, 12))
 # These grow numbers fast or loop over them: one of each kind a program, or it may run for ever.
 GROWS = {"fact", "fib", "i_sq", "prod", "i_mul"}
@@ -73,7 +74,15 @@ def random_constant(name, rng):
     return rng.choice(list(constants)) if constants else None
 
 
-def random_program(rng, steps=None):
+def training_constant(name, rng):
+    """Some are larger than those of the held-out split. Between the two lies a gap that perturbed.py draws from."""
+    constants = PRIMITIVES[name].constants
+    if constants and rng.random() < 0.3:
+        return constants[-1] + rng.randint(CONSTANT_GAP + 1, CONSTANT_GAP + 12)
+    return random_constant(name, rng)
+
+
+def random_program(rng, steps=None, training=False):
     if steps is None:
         steps = rng.choices([n for n, _ in STEP_WEIGHTS], [w for _, w in STEP_WEIGHTS])[0]
     while True:
@@ -91,7 +100,7 @@ def random_program(rng, steps=None):
             if any(name in GROWS for name, _ in program):
                 choices = [x for x in choices if x not in SLOW]
             name = rng.choice(choices)
-            program.append((name, random_constant(name, rng)))
+            program.append((name, (training_constant if training else random_constant)(name, rng)))
             kind = PRIMITIVES[name].gives
         if len(program) == steps:
             return program
@@ -220,8 +229,23 @@ INTRODUCTIONS = ["Write a Python function `{f}({a})`.", "Write `{f}({a})`.", "Im
                  "Define a Python function `{f}({a})`."]
 # What only training adds, so that a description is read and not recognised; perturbed.py has others again.
 MORE_INTRODUCTIONS = ["Create a function `{f}({a})`.", "Write code for `{f}({a})`.", "Your task is `{f}({a})`.", "Complete `{f}({a})`.",
-                      "Make a Python function `{f}` that takes `{a}`.", "Build `{f}({a})` in Python.", "We want a function `{f}({a})`."]
-MORE_NOUNS = {"numbers": ("integers", "entries", "items", "elements"), "values": ("entries", "items", "integers")}
+                      "Make a Python function `{f}` that takes `{a}`.", "Build `{f}({a})` in Python.", "We want a function `{f}({a})`.",
+                      "Can you write `{f}({a})`?", "Develop `{f}({a})`.", "The function `{f}({a})` is missing.", "Wanted: `{f}({a})`.",
+                      "Program a function `{f}` with the argument `{a}`.", "Fill in `def {f}({a})`.", "`{f}({a})`:",
+                      "Let `{f}({a})` do what follows.", "Here is what `{f}({a})` does."]
+MORE_WORDS = {
+    "numbers": ("integers", "entries", "items", "elements"), "values": ("entries", "items", "integers", "elements"),
+    "number": ("integer", "entry", "item", "element"), "value": ("entry", "item", "integer", "element"),
+    "elements": ("items", "entries"), "text": ("string",), "string": ("text",), "result": ("outcome",),
+    "keep": ("retain", "leave"), "remove": ("delete", "discard", "throw out"), "drop": ("delete", "discard", "leave out"),
+    "compute": ("calculate", "work out"), "find": ("determine", "get", "work out"), "take": ("pick", "get"), "put": ("place",),
+    "convert": ("change",), "turn": ("make",), "check": ("decide", "find out"), "tell": ("say",), "each": ("every",),
+    "every": ("each",), "greater": ("larger", "bigger"), "less": ("smaller",), "largest": ("biggest", "greatest"),
+    "smallest": ("least", "lowest"), "ascending": ("increasing", "rising"), "descending": ("decreasing", "falling"),
+    "blanks": ("spaces",), "spaces": ("blanks",), "join": ("connect", "put together"),
+    "glue": ("join",), "capital": ("upper case",), "repeat": ("write",), "sort": ("order", "arrange"),
+}
+_MORE_WORDS = re.compile(r"(?<!absolute )\b(" + "|".join(MORE_WORDS) + r")\b")
 
 
 def capital(text):
@@ -256,7 +280,7 @@ def sentences(phrases, rng):
 
 def more_sentences(phrases, rng):
     """As `sentences`, in the forms that only training has."""
-    style = rng.randrange(5)
+    style = rng.randrange(14)
     if style == 0:
         return capital("; then ".join(phrases)) + "."
     if style == 1:
@@ -265,33 +289,73 @@ def more_sentences(phrases, rng):
         return "Do this:" + "".join(f"\n- {p}" for p in phrases)
     if style == 3:
         return " ".join(f"{letter}) {p}" for letter, p in zip("abcdefgh", phrases))
-    return "It must " + " and ".join(phrases) + "."
+    if style == 4:
+        return "It must " + " and ".join(phrases) + "."
+    if style == 5:
+        return "Begin with this: " + ". Go on: ".join(phrases) + "."
+    if style == 6:
+        return capital(", and after that ".join(phrases)) + "."
+    if style == 7:
+        return " -> ".join(phrases)
+    if style == 8:
+        return "\n".join(f"{i + 1}. {p}" for i, p in enumerate(phrases))
+    if style == 9:
+        return "The function should " + ", next ".join(phrases) + "."
+    if style == 10:
+        return capital(". Once that is done, ".join(phrases)) + "."
+    if style == 11:
+        return " ".join(f"{roman}) {p};" for roman, p in zip(("i", "ii", "iii", "iv"), phrases))
+    if style == 12:
+        return "You have to " + "; with what comes out, ".join(phrases) + "."
+    return "Before you " + phrases[-1] + ", " + " and then ".join(phrases[:-1]) + "." if len(phrases) > 1 else capital(phrases[0])
 
 
-def describe(program, function, rng, vague_share, more=False):
-    """`more`: now and then in forms that the held-out split does not have."""
-    vague = [bool(PRIMITIVES[name].vague) and rng.random() < vague_share for name, _ in program]
+def other_words(text, rng):
+    """Some words of a phrase, in others that only training has; articles may go."""
+    text = _MORE_WORDS.sub(lambda m: rng.choice(MORE_WORDS[m.group()]) if rng.random() < 0.5 else m.group(), text)
+    return text.replace(" the ", " ") if rng.random() < 0.2 else text
+
+
+def draw_vague(program, rng, share):
+    return [bool(PRIMITIVES[name].vague) and rng.random() < share for name, _ in program]
+
+
+def describe(program, function, rng, vague, more=False):
+    """`vague`: a bool for each step. `more`: now and then in forms that the held-out split does not have."""
     phrases = [phrase(name, k, v, rng) for (name, k), v in zip(program, vague)]
-    if more and rng.random() < 0.3:
-        phrases = [re.sub(r"\b(numbers|values)\b", lambda m: rng.choice(MORE_NOUNS[m.group()]), p) for p in phrases]
+    if more and rng.random() < 0.4:
+        phrases = [other_words(p, rng) for p in phrases]
     # Drawn before the sentences: held_out.jsonl.gz is made anew from its seed to the byte.
-    introduction = rng.choice(MORE_INTRODUCTIONS if more and rng.random() < 0.4 else INTRODUCTIONS)
-    join = more_sentences if more and rng.random() < 0.4 else sentences
-    return introduction.format(f=function, a=argument_of(program)) + " " + join(phrases, rng), vague
+    introduction = rng.choice(MORE_INTRODUCTIONS if more and rng.random() < 0.5 else INTRODUCTIONS)
+    join = more_sentences if more and rng.random() < 0.5 else sentences
+    return introduction.format(f=function, a=argument_of(program)) + " " + join(phrases, rng)
+
+
+def tests_in_time(program, function, rng):
+    try:
+        with alarm(0.05):
+            return make_tests(program, function, rng)
+    except (Timeout, MemoryError):
+        return None
 
 
 def make_task(rng, steps=None, held=None, vague_share=VAGUE):
+    """`held`: whether the program is one of the held-out split. Training (False) has names, constants and words of its own, too."""
+    training = held is False
     while True:
-        program = random_program(rng, steps)
+        program = random_program(rng, steps, training)
         if held is not None and is_held(program) != held:
             continue
-        function = training_name(rng) if held is False else rng.choice(FUNCTION_NAMES)
-        try:
-            with alarm(0.05):
-                tests = make_tests(program, function, rng)
-        except (Timeout, MemoryError):
-            continue
+        function = training_name(rng) if training else rng.choice(FUNCTION_NAMES)
+        tests = tests_in_time(program, function, rng)
         if not tests:
             continue
-        description, vague = describe(program, function, rng, vague_share, more=held is False)
-        return Task(program, function, tests, description, vague, code_of(program, function))
+        vague = draw_vague(program, rng, vague_share)
+        return Task(program, function, tests, describe(program, function, rng, vague, training), vague, code_of(program, function))
+
+
+def redrawn(program, vague, rng):
+    """Another training task with this program: other name, tests and words. None where no tests were found."""
+    function = training_name(rng)
+    tests = tests_in_time(program, function, rng)
+    return tests and Task(program, function, tests, describe(program, function, rng, vague, True), vague, code_of(program, function))

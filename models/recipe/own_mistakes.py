@@ -1,7 +1,8 @@
 """Conversations in which the model's own wrong programs are explained and put right.
 
-The model answers training tasks at a temperature; what fails is run for its real feedback, and the true explanation
-follows from parsing the program. Half of the conversations go on to a second attempt of the model before the truth.
+The model answers training tasks at a temperature; half of what fails goes on to a second attempt. A mistake is kept with its
+program. Each time that it is learnt from, the task is drawn anew around that program, the mistake is run for its real feedback, and
+the true explanation follows from parsing it: otherwise a few hundred conversations would be learnt by heart.
 """
 import json
 import os
@@ -9,8 +10,8 @@ import random
 
 import torch
 
-from bugs import ONLY_VERDICT, explain_text
-from family import make_task
+from bugs import ONLY_VERDICT, attempt, explain_text, learnt
+from family import make_task, redrawn
 from inference import generate
 from prompts import feedback_message, fenced, program_in, task_message, with_program_start
 from running import run_tests
@@ -42,14 +43,13 @@ def attempts(network, tokenizer, tasks, conversations, temperature):
             for task, ids in zip(tasks, generate(network, prompts, tokenizer.im_end, temperature))]
 
 
-def learnt_answer(conversation, task):
-    wrong = program_in(conversation[-2][1])
-    return conversation + [("assistant", explain_text(wrong, task) + "\n" + fenced(task.code), 1)]
+def row_of(task, conversation):
+    return dict(program=task.program, vague=task.vague, attempts=[text for role, text, _ in conversation if role == "assistant"])
 
 
 @torch.no_grad()
 def collect(network, tokenizer, tasks_count, seed, path):
-    """Writes the conversations to `path` as JSON lines; returns their number."""
+    """Writes what was asked and what the model answered to `path` as JSON lines; returns their number."""
     rng, out = random.Random(seed), []
     network.eval()
     for temperature in TEMPERATURES:
@@ -57,18 +57,33 @@ def collect(network, tokenizer, tasks_count, seed, path):
         conversations = [[("user", task_message(task), 0)] for task in tasks]
         failed = failures_of(tasks, conversations, attempts(network, tokenizer, tasks, conversations, temperature), rng)
         tasks, conversations = [tasks[i] for i in failed], [conversations[i] for i in failed]
-        out += [learnt_answer(messages, task) for messages, task in zip(conversations, tasks)]
+        out += [row_of(task, messages) for task, messages in zip(tasks, conversations)]
         again = [i for i in range(len(tasks)) if rng.random() < SECOND_ATTEMPTS]
         again = [i for i in again if prompt_length(tokenizer, conversations[i]) < network.c.context]  # feedback can be long
-        tasks, conversations = [tasks[i] for i in again], [list(conversations[i]) for i in again]
+        tasks, conversations = [tasks[i] for i in again], [conversations[i] for i in again]
         failed = failures_of(tasks, conversations, attempts(network, tokenizer, tasks, conversations, temperature), rng)
-        out += [learnt_answer(conversations[i], tasks[i]) for i in failed]
+        out += [row_of(tasks[i], conversations[i]) for i in failed]
     network.train()
     with open(path + ".part", "w") as f:
-        f.writelines(json.dumps(messages) + "\n" for messages in out)
+        f.writelines(json.dumps(row) + "\n" for row in out)
     os.replace(path + ".part", path)
     return len(out)
 
 
 def load(path):
     return [json.loads(line) for line in open(path)]
+
+
+def sample(row, rng):
+    """The same mistakes in another task with the same program (other name, tests and words), then the truth; None where a mistake
+    passes, or never ends."""
+    task = redrawn([tuple(step) for step in row["program"]], row["vague"], rng)
+    if not task:
+        return None
+    conversation = [("user", task_message(task), 0)]
+    texts = [with_program_start(text, task.function) for text in row["attempts"]]
+    if len(failures_of([task] * len(texts), [conversation] * len(texts), texts, rng)) < len(texts):
+        return None
+    if texts[0].startswith(fenced("")[:-4]):
+        conversation[1] = attempt(program_in(texts[0]), task)
+    return conversation + [learnt(explain_text(program_in(texts[-1]), task) + "\n" + fenced(task.code))]

@@ -3,7 +3,7 @@
     python3 perturbed.py names|numbers|inputs|phrasings OUT.jsonl --tasks 1000 --seed 4711
 
 names      other function names
-numbers    constants just past the ranges of training
+numbers    constants from the gap that training leaves past each step's range (family.CONSTANT_GAP)
 inputs     larger numbers, other words
 phrasings  other introductions and joints between the steps, and `values` where training says `numbers` and the reverse
 
@@ -28,7 +28,7 @@ OTHER_NOUN = {"numbers": "values", "values": "numbers", "number": "value", "valu
 
 def other_constant(name, rng):
     constants = family.PRIMITIVES[name].constants
-    return rng.choice(list(constants)[:4]) + len(constants) if constants else None
+    return rng.choice(list(constants)[:family.CONSTANT_GAP]) + len(constants) if constants else None
 
 
 def other_nouns(text):

@@ -32,12 +32,14 @@ class Stage:
     own: float          # share of the samples that repair the model's own mistakes, once there are any
 
 
-# The first is for weights that know nothing yet (not with --init). First drafts take most of the run: until plain descriptions are
-# nearly solved, what fails is not what only the tests can settle.
-STAGES = (Stage(0.08, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (10, 30, 35, 25), 0.25, 0.06, 0.0), Stage(0.6, (10, 35, 35, 20), 0.4, 0.3, 0.0),
-          Stage(2.0, (), 0.5, 0.25, 0.2))
+# First drafts take most of a run from nothing: until plain descriptions are nearly solved, what fails is not what only the tests can
+# settle. A run that goes on from such weights (--init) is mostly repairs.
+FROM_NOTHING = (Stage(0.08, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (10, 30, 35, 25), 0.25, 0.06, 0.0),
+                Stage(0.6, (10, 35, 35, 20), 0.4, 0.3, 0.0), Stage(2.0, (), 0.5, 0.25, 0.2))
+GOING_ON = (Stage(0.5, (20, 30, 30, 20), 0.45, 0.25, 0.2), Stage(2.0, (), 0.5, 0.35, 0.3))
 STOPPING_STEPS = 60
-OWN_MISTAKES_AT = (0.55, 0.78)  # shares of the run at which the model's mistakes are collected anew
+# Shares of the run at which the model's mistakes are collected anew.
+COLLECT_FROM_NOTHING, COLLECT_GOING_ON = (0.55, 0.78), (0.0, 0.3, 0.55, 0.78)
 
 
 def sample(rng, stage):
@@ -56,11 +58,16 @@ def unknown_name(tokenizer, text):
     return range(len(tokenizer.plain(text[:match.start(1) - 1])), len(tokenizer.plain(text[:match.end(1)])))
 
 
+def common_length(a, b):
+    return next((i for i, (x, y) in enumerate(zip(a, b)) if x != y), min(len(a), len(b)))
+
+
 def encode(tokenizer, messages, context):
     ids, learnt = [], []
     for role, text, learn in messages:
         head, body, tail = tokenizer.turn(role, text)
-        learnt += [0] * len(head) + [learn] * len(body) + [0] * len(tail)
+        count = len(body) if learn == len(text) else common_length(tokenizer.plain(text[:learn]), body)
+        learnt += [0] * len(head) + [1] * count + [0] * (len(body) - count + len(tail))
         if learn:
             for i in unknown_name(tokenizer, text):
                 learnt[len(ids) + len(head) + i] = 0
@@ -68,18 +75,18 @@ def encode(tokenizer, messages, context):
     return (ids, learnt) if len(ids) <= context else None
 
 
-def produce(seed, queue, tokenizer_path, context, stage_number, mistakes_path):
+def produce(seed, queue, tokenizer_path, context, stages, stage_number, mistakes_path):
     rng, tokenizer = random.Random(seed), Tokenizer.load(tokenizer_path)
     own, own_from = [], None
     while True:
-        stage = STAGES[stage_number.value]
+        stage = stages[stage_number.value]
         if stage.own and os.path.exists(mistakes_path) and os.path.getmtime(mistakes_path) != own_from:
             own_from = os.path.getmtime(mistakes_path)
             own = own_mistakes.load(mistakes_path)
         samples = []
         while len(samples) < 128:
-            messages = rng.choice(own) if own and rng.random() < stage.own else sample(rng, stage)
-            encoded = encode(tokenizer, messages, context)
+            messages = own_mistakes.sample(rng.choice(own), rng) if own and rng.random() < stage.own else sample(rng, stage)
+            encoded = messages and encode(tokenizer, messages, context)
             if encoded:
                 samples.append(encoded)
         queue.put(samples)
@@ -148,8 +155,8 @@ def learning_rate_scale(done, step, warmup):
     return min(1.0, (step + 1) / warmup) * (1.0 if done < 0.15 else max(0.005, 1 - (done - 0.15) / 0.85))
 
 
-def stage_at(done, first):
-    return next(i for i, stage in enumerate(STAGES) if i >= first and done < stage.until)
+def stage_at(stages, done):
+    return next(i for i, stage in enumerate(stages) if done < stage.until)
 
 
 def arguments():
@@ -193,11 +200,11 @@ def main():
             optimiser.load_state_dict(state)
 
     stage, mistakes_path = multiprocessing.Value("i", 0), a.out + ".mistakes"
-    first_stage = 1 if a.init else 0
-    stage.value = stage_at(elapsed / 60 / a.minutes, first_stage)
+    stages, collect_at = (GOING_ON, COLLECT_GOING_ON) if a.init else (FROM_NOTHING, COLLECT_FROM_NOTHING)
+    stage.value = stage_at(stages, elapsed / 60 / a.minutes)
     queue = multiprocessing.Queue(4)
     workers = [multiprocessing.Process(target=produce, daemon=True, args=(a.seed * 1000 + step + i, queue, a.tokenizer,
-                                                                          network.c.context, stage, mistakes_path))
+                                                                          network.c.context, stages, stage, mistakes_path))
                for i in range(a.workers)]
     for worker in workers:
         worker.start()
@@ -210,9 +217,9 @@ def main():
     print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters", network.c, vars(a), flush=True)
     start, pool, losses = time.time() - elapsed, [], []
     saved, stopping = time.time(), None
-    collect_at = [share for share in OWN_MISTAKES_AT if share * a.minutes * 60 > elapsed]
+    collect_at = [share for share in collect_at if share * a.minutes * 60 >= elapsed]
     while (done := (time.time() - start) / 60 / a.minutes) <= 1:
-        stage.value = stage_at(done, first_stage)
+        stage.value = stage_at(stages, done)
         if a.mistakes and collect_at and done >= collect_at[0]:
             collect_at.pop(0)
             save()
