@@ -27,6 +27,7 @@
 #include "sandbox/detail/namespaces.h"
 #include "sandbox/detail/place.h"
 #include "sandbox/detail/prepared_root.h"
+#include "sandbox/detail/slots.h"
 #include "sandbox/detail/zygotes.h"
 
 namespace fixpoint::sandbox::detail {
@@ -36,7 +37,6 @@ namespace {
 constexpr WritableLimits kUsualWritable{64ULL << 20, 8192};
 constexpr std::size_t kIdleNamespaces = 4;
 constexpr std::size_t kIdleLeaves = 8;
-constexpr std::size_t kIdlePlaces = 8;
 constexpr int kLargeBytes = 128 << 10;
 
 /// What the next run's init stands ready for: the same as the last one's.
@@ -46,13 +46,6 @@ struct Expected {
   std::optional<std::uint32_t> policy;  ///< none: a zygote's program
 
   bool operator==(const Expected&) const = default;
-};
-
-/// What one live run at a time has for itself: two uids, and the place where the last one that had them stood, if that is to be had again.
-struct Slot {
-  unsigned number = 0;
-  Place place;
-  std::uint32_t template_id = 0;  ///< of the place
 };
 
 /// A run's init that waits for its job, or has it.
@@ -101,8 +94,6 @@ class Broker {
   bool refill();
   void reap();
   static void hear(LiveCell& cell);
-  Slot take_slot(const Expected& wanted);
-  void give_back(Slot slot);
   [[nodiscard]] Identity program_identity(const Slot& slot) const;
   void shut_down();
   static void send_report(int socket, const Report& report);
@@ -121,8 +112,7 @@ class Broker {
   std::vector<CgroupLeaf> leaves_;  ///< empty, for the next runs; gone before the tree
   std::map<pid_t, LiveCell> cells_;
   Zygotes zygotes_;
-  std::vector<Slot> free_slots_;  ///< those with a place last
-  unsigned next_slot_ = 0;
+  SlotPool slots_;
   std::optional<Expected> last_;
   std::uint64_t counted_ = 0;  ///< which counters the host has (Report::Valid)
   bool open_ = true;
@@ -191,7 +181,8 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   cell.leaf = std::move(*leaf);
   std::optional<SocketPair> sockets = fault_at(Step::clone_init) ? std::nullopt : make_socket_pair();
   if (!sockets) return tl::unexpected(Failure{Step::clone_init, errno});
-  cell.slot = take_slot(wanted);
+  // A run with a /proc of its own makes its own place, which ends with it.
+  cell.slot = slots_.take(wanted.proc ? std::nullopt : std::optional(wanted.template_id));
   const std::vector<int> join = cell.leaf.join_descriptors();
   CellPlan plan;
   plan.socket = sockets->second.get();
@@ -222,7 +213,7 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   }
   if (pid < 0) {
     const int error = errno;
-    give_back(std::move(cell.slot));
+    slots_.give_back(std::move(cell.slot));
     return tl::unexpected(Failure{Step::clone_init, error});
   }
   cell.pid = pid;
@@ -230,30 +221,6 @@ tl::expected<pid_t, Failure> Broker::make_cell(const Expected& wanted) {
   cell.socket = std::move(sockets->first);
   cells_.emplace(pid, std::move(cell));
   return pid;
-}
-
-/// One with the right place where there is one; or else one without.
-Slot Broker::take_slot(const Expected& wanted) {
-  const auto last = [this](const auto& suits) { return std::find_if(free_slots_.rbegin(), free_slots_.rend(), suits); };
-  auto found = free_slots_.rend();
-  // A run with a /proc of its own makes its own place, which ends with it.
-  if (!wanted.proc) found = last([&](const Slot& slot) { return slot.place.valid() && slot.template_id == wanted.template_id; });
-  if (found == free_slots_.rend()) found = last([](const Slot& slot) { return !slot.place.valid(); });
-  if (found == free_slots_.rend()) return {next_slot_++, {}, 0};
-  Slot slot = std::move(*found);
-  free_slots_.erase(std::next(found).base());
-  return slot;
-}
-
-void Broker::give_back(Slot slot) {
-  const auto with_place = std::find_if(free_slots_.begin(), free_slots_.end(), [](const Slot& one) { return one.place.valid(); });
-  if (slot.place.valid()) {
-    // The oldest goes: a template that is not used any more must not keep its places for ever.
-    if (free_slots_.end() - with_place >= static_cast<std::ptrdiff_t>(kIdlePlaces)) with_place->place = {};
-    free_slots_.push_back(std::move(slot));
-  } else {
-    free_slots_.insert(with_place, std::move(slot));
-  }
 }
 
 Identity Broker::program_identity(const Slot& slot) const {
@@ -453,7 +420,7 @@ void Broker::reap() {
     const bool kept = cell.answered && !cell.ending && !WIFSIGNALED(status) && cell.slot.place.valid() &&
                       cell.slot.place.renew(program_identity(cell.slot), cell.given);
     if (!kept) cell.slot.place = {};
-    give_back(std::move(cell.slot));
+    slots_.give_back(std::move(cell.slot));
     cells_.erase(found);
   }
 }

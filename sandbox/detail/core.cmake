@@ -2,7 +2,7 @@
 # their parent's memory, and its size is part of what a launch costs. The library carries its bytes.
 add_executable(fixpoint_sandbox_broker
   detail/broker_main.cpp detail/own_text.cpp detail/broker.cpp detail/zygotes.cpp detail/cell.cpp detail/waiting_program.cpp detail/target.cpp detail/box_files.cpp detail/probe.cpp
-  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/place.cpp detail/prepared_root.cpp detail/cgroups.cpp detail/cgroup_counters.cpp detail/cgroup_mounts.cpp
+  detail/host.cpp detail/namespaces.cpp detail/rootfs.cpp detail/place.cpp detail/slots.cpp detail/prepared_root.cpp detail/cgroups.cpp detail/cgroup_counters.cpp detail/cgroup_mounts.cpp
   detail/limits.cpp detail/privileges.cpp detail/landlock.cpp detail/channel.cpp detail/frame.cpp detail/fault.cpp)
 target_include_directories(fixpoint_sandbox_broker PRIVATE ${PROJECT_SOURCE_DIR})
 target_compile_options(fixpoint_sandbox_broker PRIVATE -O2 -fno-pie -ffunction-sections -Wall -Wextra -Wshadow -fno-exceptions)

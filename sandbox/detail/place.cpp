@@ -25,10 +25,10 @@ constexpr std::uint64_t kOwnInodes = 4;  // the directories, and the one that th
 
 std::string tmpfs_options(const WritableLimits& limits) {
   char text[96];
-  // Zero would mean "no limit". Four inodes are the directories that every run has.
+  // Zero would mean "no limit".
   std::snprintf(text, sizeof text, "mode=0755,size=%llu,nr_inodes=%llu",
                 static_cast<unsigned long long>(limits.bytes < 4096 ? 4096 : limits.bytes),
-                static_cast<unsigned long long>(limits.inodes + 4));
+                static_cast<unsigned long long>(limits.inodes + kOwnInodes));
   return text;
 }
 
