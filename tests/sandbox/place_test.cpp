@@ -78,6 +78,16 @@ class PlaceTest : public testing::TestWithParam<std::vector<Protection>> {
     for (int i = 0; i < kLooks; ++i) EXPECT_EQ(sandbox_->run(c(look_)).standard_output.bytes, untouched_) << after;
   }
 
+  /// Runs `job`, which prints its file system to stderr, until one comes up again: when an init has gone is the scheduler's affair.
+  bool comes_up_again(const Job& job) {
+    constexpr int kRuns = 400;
+    std::set<std::string> seen;
+    for (int i = 0; i < kRuns; ++i) {
+      if (!seen.insert(sandbox_->run(job).standard_error.bytes).second) return true;
+    }
+    return false;
+  }
+
   /// Runs `body`, which may be refused what it tries, and looks again.
   void expect_no_trace_of(const std::string& body) {
     for (int i = 0; i < 3; ++i) {
@@ -101,14 +111,11 @@ INSTANTIATE_TEST_SUITE_P(Strengths, PlaceTest,
                          });
 
 TEST_P(PlaceTest, RunsThatLeaveNothingStandWhereOthersStood) {
-  std::set<std::string> file_systems;
-  for (int i = 0; i < kLooks; ++i) file_systems.insert(sandbox_->run(c(look_)).standard_error.bytes);
-  EXPECT_LT(file_systems.size(), static_cast<std::size_t>(kLooks));
+  EXPECT_TRUE(comes_up_again(c(look_)));
 }
 
 TEST_P(PlaceTest, TheFilesThatRunsBeganWithAreGone) {
-  Job script{.language = Language::python, .source = "import os\nprint(sorted(os.listdir('.')), os.stat('.').st_dev)"};
-  std::set<std::string> file_systems;
+  Job script{.language = Language::python, .source = "import os, sys\nprint(sorted(os.listdir('.')))\nprint(os.stat('.').st_dev, file=sys.stderr)"};
   for (int i = 0; i < kLooks; ++i) {
     Job with_files = script;
     with_files.files = {{"helper_" + std::to_string(i), "1", false}, {"in/directory", "1", false}};
@@ -116,10 +123,9 @@ TEST_P(PlaceTest, TheFilesThatRunsBeganWithAreGone) {
     (void)sandbox_->run(with_files);
     const Verdict verdict = sandbox_->run(script);
     ASSERT_TRUE(verdict.ok()) << verdict.standard_error.bytes;
-    EXPECT_EQ(verdict.standard_output.bytes.substr(0, 12), "['main.py'] ");
-    file_systems.insert(verdict.standard_output.bytes);
+    EXPECT_EQ(verdict.standard_output.bytes, "['main.py']\n");
   }
-  EXPECT_LT(file_systems.size(), static_cast<std::size_t>(kLooks));
+  EXPECT_TRUE(comes_up_again(script));
 }
 
 TEST_P(PlaceTest, WhatStandsWhereAFileWasIsNotFollowed) {
