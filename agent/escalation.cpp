@@ -116,16 +116,21 @@ Purpose purpose_after(const Round& parent) { return parent.passed() ? Purpose::r
 
 StartRound fresh_draft() { return {.purpose = Purpose::draft, .heated = true, .uses_rung = true}; }
 
+/// The same failure of another program: the story goes on. The same program, also when drawn again: a new story.
 StartRound branch(const Progress& progress, const Round& focus) {
-  const bool redraw = progress.rung_uses % 2 == 0 && progress.stuck->reason != StuckReason::oscillation;
-  if (!redraw || !focus.ask.parent) return fresh_draft();
-  // The same program: its parent is asked once more, as if it had not answered. The same failure: the story goes on.
-  const int parent = progress.stuck->reason == StuckReason::same_program ? *focus.ask.parent : focus.attempt;
-  return {.purpose = purpose_after(attempt_of(progress, parent)),
-          .parent = parent,
+  if (progress.rung_uses % 2 != 0 || progress.stuck->reason != StuckReason::same_failure) return fresh_draft();
+  return {.purpose = purpose_after(focus), .parent = focus.attempt, .heated = true, .add_trace = true, .uses_rung = true};
+}
+
+/// The question of an attempt that wrote what had been tried before, as if it had not been answered.
+StartRound again(const Round& repeated) {
+  return {.purpose = repeated.ask.purpose,
+          .writer = repeated.ask.writer,
+          .parent = repeated.ask.parent,
           .heated = true,
-          .add_trace = true,
-          .uses_rung = true};
+          .whole_history = repeated.ask.whole_history,
+          .costs_round = false,
+          .again = repeated.attempt};
 }
 
 StartRound on_rung(RungKind kind, const Round& focus) {
@@ -184,6 +189,8 @@ Step decide(const Progress& progress, const Amounts& left) {
   if (progress.round.purpose != Purpose::explanation && !progress.stuck && progress.advice.empty()) {
     if (const std::optional<StuckReason> reason = detect_stuck(progress)) return NoteStuck{*reason, focus->attempt};
   }
+  const bool repeated = progress.stuck && progress.stuck->reason != StuckReason::same_failure;
+  if (repeated && progress.redraws < kMaxRedraws && positive(left)) return again(*focus);
   if (left.rounds <= 0 || !positive(left)) return climb(progress, left);
   if (!progress.advice.empty()) {
     return StartRound{.purpose = purpose_after(*focus), .parent = focus->attempt};

@@ -43,6 +43,10 @@ struct LoopOptions {
 enum class StuckReason : std::uint8_t { same_program, same_failure, oscillation };
 [[nodiscard]] std::string_view to_string(StuckReason reason);
 
+/// A program that had been tried before tells nothing new: its question is asked so many times more, at the branch temperature, at
+/// the cost of tokens and time, not of a round.
+inline constexpr int kMaxRedraws = 2;
+
 /// How a turn ended.
 enum class Outcome : std::uint8_t {
   solved,
@@ -72,7 +76,8 @@ struct StartRound {
   bool add_trace = false;    ///< the trace although the options leave it out
   bool whole_history = true; ///< false after a prompt that was too long for the model
   bool uses_rung = false;
-  bool costs_round = true;   ///< first drafts, own tests and the explainer's words do not
+  bool costs_round = true;   ///< first drafts, own tests, the explainer's words and what is drawn again do not
+  std::optional<int> again;  ///< the attempt whose question is asked once more, since its program was there before
 };
 struct Generate {
   std::vector<int> drafts;  ///< those of the current round that are not there yet

@@ -34,6 +34,7 @@ struct RoundStarted {
   bool add_trace = false;
   bool whole_history = true;
   bool uses_rung = false;     ///< counts against the rung's attempts
+  std::optional<int> again;   ///< the same question as this attempt's, whose program had been tried before
   Amounts cost;               ///< the round itself
   Amounts left;               ///< of the budget, before it
 };

@@ -38,6 +38,7 @@ struct Fold {
     at.round = event;
     at.round_attempts.clear();
     at.round_open = true;
+    at.redraws = event.again ? at.redraws + 1 : 0;
     at.stuck.reset();
     if (event.uses_rung) ++at.rung_uses;
   }
@@ -178,7 +179,7 @@ const Round* Progress::focus() const {
   for (const Round& attempt : attempts) {
     if (!attempt.finished || attempt.error || !is_program_purpose(attempt.ask.purpose)) continue;
     const bool parallel = last != nullptr && last->number == attempt.number && last->ask.purpose == Purpose::draft &&
-                          attempt.ask.purpose == Purpose::draft;
+                          attempt.ask.purpose == Purpose::draft && attempt.draft > last->draft;  // else it was drawn again
     if (!parallel || better(attempt, *last)) last = &attempt;
   }
   return last;

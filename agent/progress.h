@@ -25,6 +25,7 @@ struct Progress {
   RoundStarted round;              ///< the current or last round
   std::vector<int> round_attempts; ///< its attempts
   bool round_open = false;         ///< a round has started (whether or not it is done)
+  int redraws = 0;                 ///< how often its question has been asked again
   int rounds = 0;                  ///< repairs so far
   int rounds_unattended = 0;       ///< repairs since a person last decided something
 

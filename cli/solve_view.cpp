@@ -79,7 +79,11 @@ void SolveView::show(const agent::RoundStarted& event) {
   if (event.drafts > 1) text = plural(event.drafts, "first draft");
   if (event.purpose == agent::Purpose::own_tests) text = "tests of its own";
   if (event.writer != agent::Writer::model) text += " by the " + std::string(to_string(event.writer));
-  if (event.heated) text += ", another branch";
+  if (event.again) {
+    text += ", once more";
+  } else if (event.heated) {
+    text += ", another branch";
+  }
   line(kBold, "── " + text + " ──");
 }
 

@@ -171,6 +171,7 @@ void Projection::on(const agent::RoundStarted& event) {
       break;
   }
   if (event.writer == agent::Writer::specialist) words += ", by the specialist";
+  if (event.again) words += ", once more";
   if (event.number > 0) words = "Round " + std::to_string(event.number) + ": " + words;
   begin_phase(std::move(words));
 }

@@ -68,7 +68,7 @@ template <class A>
 void fields(A& a, RoundStarted& v) {
   a("number", v.number), a("drafts", v.drafts), a("purpose", v.purpose), a("writer", v.writer), a("parent", v.parent);
   a("heated", v.heated), a("add_trace", v.add_trace), a("whole_history", v.whole_history), a("uses_rung", v.uses_rung);
-  a("cost", v.cost), a("left", v.left);
+  a("again", v.again), a("cost", v.cost), a("left", v.left);
 }
 template <class A>
 void fields(A& a, GenerationStarted& v) {

@@ -1,5 +1,7 @@
 #include "agent/detail/plan.h"
 
+#include <algorithm>
+
 #include "agent/extract.h"
 #include "agent/prompt.h"
 
@@ -8,6 +10,8 @@ namespace {
 
 constexpr std::size_t kMaxOwnTests = 8;
 constexpr std::size_t kMaxExplanationBytes = 8'192;
+// Whatever repeats itself at the branch temperature would do so again: each further draw is hotter.
+constexpr double kRedrawHeat = 0.3, kMaxTemperature = 2.0;
 
 /// splitmix64: a seed of its own for each attempt.
 std::uint64_t seed_of(std::uint64_t session_seed, int attempt) {
@@ -43,6 +47,7 @@ RoundStarted round_started(const Progress& progress, const StartRound& step, con
           .add_trace = step.add_trace,
           .whole_history = step.whole_history,
           .uses_rung = step.uses_rung,
+          .again = step.again,
           .cost = {.rounds = step.costs_round ? 1 : 0},
           .left = left};
 }
@@ -52,17 +57,22 @@ GenerationStarted generation_started(const Progress& progress, int attempt, int 
   const LoopOptions& options = progress.options;
   GenerationStarted event{.attempt = attempt, .number = round.number, .draft = draft};
   Ask& ask = event.ask;
-  ask.purpose = round.purpose;
-  ask.writer = round.writer;
-  ask.parent = round.parent;
-  ask.whole_history = round.whole_history;
-  ask.feedback = options.feedback;
-  ask.feedback.trace = ask.feedback.trace || round.add_trace;
+  if (round.again) {
+    ask = progress.attempts[static_cast<std::size_t>(*round.again)].ask;
+  } else {
+    ask.purpose = round.purpose;
+    ask.writer = round.writer;
+    ask.parent = round.parent;
+    ask.whole_history = round.whole_history;
+    ask.feedback = options.feedback;
+    ask.feedback.trace = ask.feedback.trace || round.add_trace;
+    ask.top_p = options.top_p;
+    ask.user_text = user_text(progress, round, ask.feedback);
+  }
   ask.temperature = round.heated || draft > 0 ? options.branch_temperature : options.temperature;
-  ask.top_p = options.top_p;
+  if (progress.redraws > 1) ask.temperature = std::min(ask.temperature + kRedrawHeat * (progress.redraws - 1), kMaxTemperature);
   ask.seed = seed_of(options.seed, attempt);
   ask.max_tokens = max_tokens;
-  ask.user_text = user_text(progress, round, ask.feedback);
   ask.prompt_sha256 = prompt_sha256(messages_for(progress, ask));
   return event;
 }

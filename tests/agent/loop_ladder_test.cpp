@@ -50,17 +50,69 @@ tl::expected<Generation, GenerateError> always_one(const GenerateRequest&, const
   return answer(fenced(program(1)));
 }
 
-TEST_F(LadderTest, TheSameProgramIsDrawnAnewFromTheSamePlace) {
+TEST_F(LadderTest, TheSameProgramIsDrawnAnewFromTheSamePlaceAtTheCostOfNoRound) {
   FunctionGenerator model([](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
     return answer(fenced(program(request.temperature > 0 ? 7 : 1) + "# " + std::to_string(depth_of(request)) + "\n"));
   });
+  options.task.rounds = 1;
   const Result result = run({.model = &model});
   EXPECT_EQ(result.end.outcome, Outcome::solved);
+  EXPECT_EQ(result.end.spent.rounds, 1);
+  EXPECT_EQ(result.end.spent.tokens, 30);
   EXPECT_EQ(reasons(), std::vector<StuckReason>{StuckReason::same_program});
+  EXPECT_TRUE(events.of<Climbed>().empty());
   const auto requests = model.requests();
   ASSERT_EQ(requests.size(), 3U);
-  EXPECT_EQ(requests[2].messages.size(), requests[1].messages.size());
+  ASSERT_EQ(requests[2].messages.size(), requests[1].messages.size());
+  EXPECT_EQ(requests[2].messages.back().content, requests[1].messages.back().content);
   EXPECT_GT(requests[2].temperature, 0.0);
+  EXPECT_NE(requests[2].seed, requests[1].seed);
+}
+
+TEST_F(LadderTest, WhatRepeatsItselfWhenDrawnAgainIsDrawnOnceMoreAndHotter) {
+  FunctionGenerator model([](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
+    return answer(fenced(program(request.temperature > 1.0 ? 7 : 1)));
+  });
+  options.task.rounds = 1;
+  EXPECT_EQ(run({.model = &model}).end.outcome, Outcome::solved);
+  EXPECT_EQ(model.requests().size(), 4U);
+}
+
+TEST_F(LadderTest, AfterTwoDrawsInVainThereIsAFreshDraftWhichIsDrawnAgainLikewise) {
+  FunctionGenerator model(Function{always_one});
+  options.task.rounds = 2;
+  const Result result = run({.model = &model});
+  EXPECT_EQ(result.end.outcome, Outcome::budget_exhausted);
+  EXPECT_EQ(result.end.spent.rounds, 2);
+  std::vector<int> depths;
+  for (const GenerateRequest& request : model.requests()) depths.push_back(depth_of(request));
+  EXPECT_EQ(depths, (std::vector<int>{0, 1, 1, 1, 0, 0, 0}));
+}
+
+TEST_F(LadderTest, AFreshDraftThatIsNewWhenDrawnAgainIsRepairedNext) {
+  // The repair repeats the first draft whatever is asked; of the fresh drafts the second is new, and no better.
+  std::atomic<int> fresh = 0;
+  FunctionGenerator model([&](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
+    const bool other = depth_of(request) == 0 && request.temperature > 0 && ++fresh == 2;
+    return answer(fenced(program(other ? 2 : 1)));
+  });
+  options.task.rounds = 3;
+  (void)run({.model = &model});
+  const std::vector<Message> last = model.requests().back().messages;
+  ASSERT_EQ(last.size(), 3U);
+  EXPECT_NE(last[1].content.find("return 2"), std::string::npos);
+}
+
+TEST_F(LadderTest, AHintIsRepeatedWhenItsRepairIsDrawnAgain) {
+  options.ladder = {{.kind = RungKind::person}};
+  FunctionGenerator model([](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
+    const bool hinted = request.messages.back().content.find("Hint: seven") != std::string::npos;
+    return answer(fenced(program(hinted && request.temperature > 0 ? 7 : 1)));
+  });
+  const Result handed = run({.model = &model});
+  ASSERT_EQ(handed.end.outcome, Outcome::handed_over);
+  ASSERT_TRUE(journal->give_hint(handed.end.escalation, {.by = "ada", .text = "seven", .grant = {.rounds = 1}}).has_value());
+  EXPECT_EQ(resume({.model = &model}, handed.session).end.outcome, Outcome::solved);
 }
 
 TEST_F(LadderTest, TheSameFailureOfAnotherProgramBranchesToo) {
@@ -73,14 +125,16 @@ TEST_F(LadderTest, TheSameFailureOfAnotherProgramBranchesToo) {
   EXPECT_EQ(model.requests().back().messages.size(), 5U);
 }
 
-TEST_F(LadderTest, GoingBackAndForthStartsAFreshDraft) {
+TEST_F(LadderTest, GoingBackAndForthIsDrawnAgainAndThenStartsAFreshDraft) {
   FunctionGenerator model([](const GenerateRequest& request, const std::stop_token&) -> tl::expected<Generation, GenerateError> {
-    if (request.temperature > 0) return answer(fenced(program(7)));
+    if (request.temperature > 0 && depth_of(request) == 0) return answer(fenced(program(7)));
     return answer(fenced(program(depth_of(request) % 2 + 1)));
   });
   EXPECT_EQ(run({.model = &model}).end.outcome, Outcome::solved);
-  EXPECT_EQ(reasons(), std::vector<StuckReason>{StuckReason::oscillation});
-  EXPECT_EQ(model.requests().back().messages.size(), 1U);
+  EXPECT_EQ(reasons(), std::vector<StuckReason>(3, StuckReason::oscillation));
+  std::vector<std::size_t> lengths;
+  for (const GenerateRequest& request : model.requests()) lengths.push_back(request.messages.size());
+  EXPECT_EQ(lengths, (std::vector<std::size_t>{1, 3, 5, 5, 5, 1}));
 }
 
 TEST_F(LadderTest, TheTraceIsAddedWhenABranchBegins) {
