@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "cli/agent_workers.h"
+#include "cli/build_info.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/default_model.h"
@@ -66,7 +67,7 @@ int run_here(AcpOptions options) {
   std::signal(SIGPIPE, SIG_IGN);
   {
     server::SessionHub hub(services, **store);
-    server::run_acp_stdio(hub, server::local_principal(), {.version = FIXPOINT_VERSION, .local_files = true}, STDIN_FILENO, STDOUT_FILENO);
+    server::run_acp_stdio(hub, server::local_principal(), {.version = version(), .local_files = true}, STDIN_FILENO, STDOUT_FILENO);
   }
   (*workers)->finish();
   return kSuccess;

@@ -4,6 +4,7 @@
 #include <optional>
 #include <thread>
 
+#include "cli/build_info.h"
 #include "cli/checks.h"
 #include "cli/commands.h"
 #include "cli/default_model.h"
@@ -258,8 +259,8 @@ int evaluate(const EvalOptions& options) {
   const std::filesystem::path folder = options.out.empty() ? std::filesystem::path("eval-" + benchmark->name) : std::filesystem::path(options.out);
   if (auto ready = look_ahead(options, folder / "results.jsonl"); !ready) return fail(ready.error());
   RunInfo info{.benchmark = benchmark->name, .data_file = file->string(), .data_sha256 = benchmark->sha256, .data_tasks = benchmark->tasks.size(),
-               .data_status = data_status(*benchmark), .prompt_id = benchmark->prompt_id, .selection = selection->text(), .version = FIXPOINT_VERSION,
-               .commit = FIXPOINT_COMMIT, .machine = machine_name(), .started = utc_now()};
+               .data_status = data_status(*benchmark), .prompt_id = benchmark->prompt_id, .selection = selection->text(), .version = version(),
+               .commit = source_commit(), .machine = machine_name(), .started = utc_now()};
   if (auto trace = begin_trace(options.model); !trace) return fail(trace.error());
   auto programs = start_source(options, *benchmark, *tasks, info);
   if (!programs) return fail(programs.error());

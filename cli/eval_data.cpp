@@ -6,6 +6,7 @@
 #include <fstream>
 #include <thread>
 
+#include "cli/build_info.h"
 #include "cli/terminal.h"
 #include "evals/catalog.h"
 
@@ -37,7 +38,7 @@ std::filesystem::path own_data_folder() {
   const std::filesystem::path executable = std::filesystem::read_symlink("/proc/self/exe", code);
   const std::filesystem::path installed = executable.parent_path().parent_path() / "share" / "fixpoint";
   if (!code && std::filesystem::exists(installed / evals::family_file().path, code)) return installed;
-  return FIXPOINT_MODELS_SOURCE;
+  return models_in_source();
 }
 
 tl::expected<std::filesystem::path, std::string> benchmark_file(const std::string& benchmark, const std::string& data) {

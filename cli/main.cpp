@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "cli/build_info.h"
 #include "cli/commands.h"
 #include "cli/serve_command.h"
 #include "cli/terminal.h"
@@ -48,7 +49,7 @@ int run_command(const Run& run) {
 
 int main(int argc, char** argv) {
   CLI::App app{"Fixpoint writes programs, runs them in a sandbox, explains what went wrong and repairs them.", "fixpoint"};
-  app.set_version_flag("--version", "fixpoint " FIXPOINT_VERSION);
+  app.set_version_flag("--version", "fixpoint " + version());
   app.require_subcommand(1);
   app.footer(kExitCodes);  // commands begin with it; those with other codes say so themselves
   Run run;

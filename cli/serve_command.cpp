@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cli/agent_workers.h"
+#include "cli/build_info.h"
 #include "cli/checks.h"
 #include "cli/default_model.h"
 #include "cli/terminal.h"
@@ -160,7 +161,7 @@ int serve(ServeOptions options) {
   server::SessionHub sessions(services, **store);
   services.resume_session = [&sessions](const std::string& tenant, const std::string& session) { sessions.go_on(tenant, session); };
   server::Histogram& latency = metrics.histogram("update_latency_seconds", "From an event, before it is in the journal, to an editor's socket.", server::kEventSeconds);
-  server::AcpHub acp(sessions, {.peer = {.version = FIXPOINT_VERSION}, .latency = &latency});
+  server::AcpHub acp(sessions, {.peer = {.version = version()}, .latency = &latency});
   sessions.recover();
   const int code = run_server(options, services, acp);
   (*workers)->finish();

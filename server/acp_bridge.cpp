@@ -6,13 +6,14 @@
 #include <boost/asio.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
-#include <boost/beast/ssl.hpp>
 #include <boost/beast/websocket.hpp>
-#include <boost/beast/websocket/ssl.hpp>
 #include <deque>
+#include <memory>
 #include <optional>
+#include <utility>
 
 #include "server/acp_bridge_book.h"
+#include "server/any_stream.h"
 #include "server/detail/tuple_token.h"
 
 namespace fixpoint::server {
@@ -26,6 +27,7 @@ using boost::system::error_code;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxMessage = std::size_t{64} << 20;
+constexpr std::chrono::seconds kConnectTime{10};
 
 struct Address {
   bool tls = false;
@@ -124,12 +126,9 @@ class Bridge {
     while (!ended_) {
       std::string problem;
       bool fatal = false;
-      if (address_.tls) {
-        websocket::stream<beast::ssl_stream<beast::tcp_stream>> socket(io_, tls_);
-        co_await connect(socket, problem, fatal);
-      } else {
-        websocket::stream<beast::tcp_stream> socket(io_);
-        co_await connect(socket, problem, fatal);
+      if (auto stream = co_await connect(problem, fatal)) {
+        WebSocket socket(*std::move(stream));
+        co_await talk(socket, problem, fatal);
       }
       if (was_connected_) {
         was_connected_ = false;
@@ -152,32 +151,47 @@ class Bridge {
     }
   }
 
-  template <class Socket>
-  asio::awaitable<void> connect(Socket& socket, std::string& problem, bool& fatal) {
+  /// The name, the connection and, for wss://, the handshake.
+  asio::awaitable<std::optional<AnyStream>> connect(std::string& problem, bool& fatal) {
     tcp::resolver resolver(io_);
     const auto [unknown, places] = co_await resolver.async_resolve(address_.host, address_.port, kTuple);
     if (unknown) {
       problem = options_.url + ": " + unknown.message();
-      co_return;
+      co_return std::nullopt;
     }
-    auto& stream = beast::get_lowest_layer(socket);
-    stream.expires_after(std::chrono::seconds(10));
-    const auto [refused, place] = co_await stream.async_connect(places, kTuple);
-    if (refused) {
-      problem = options_.url + ": " + refused.message();
-      co_return;
+    struct Attempt {
+      tcp::socket socket;
+      std::optional<AnyStream> stream;
+      bool late = false;
+    };
+    const auto attempt = std::make_shared<Attempt>(Attempt{.socket = tcp::socket(io_)});
+    asio::steady_timer limit(io_, kConnectTime);
+    limit.async_wait([attempt](const error_code& error) {
+      if (error) return;
+      attempt->late = true;
+      error_code ignored;
+      if (attempt->stream) attempt->stream->close();
+      attempt->socket.close(ignored);
+    });
+    const auto failed = [&](const error_code& error) {
+      limit.cancel();
+      problem = options_.url + ": " + (attempt->late ? "no answer in time" : error.message());
+      return std::nullopt;
+    };
+    const auto [refused, place] = co_await asio::async_connect(attempt->socket, places, kTuple);
+    if (refused) co_return failed(refused);
+    AnyStream::Socket socket(std::move(attempt->socket));
+    attempt->stream = address_.tls ? AnyStream(std::move(socket), tls_) : AnyStream(std::move(socket));
+    const auto [untrusted] = co_await attempt->stream->async_handshake(address_.host, kTuple);
+    if (untrusted) {
+      fatal = !attempt->late;
+      co_return failed(untrusted);
     }
-    if constexpr (requires { socket.next_layer().native_handle(); }) {
-      SSL_set_tlsext_host_name(socket.next_layer().native_handle(), address_.host.c_str());
-      socket.next_layer().set_verify_callback(asio::ssl::host_name_verification(address_.host));
-      const auto [untrusted] = co_await socket.next_layer().async_handshake(asio::ssl::stream_base::client, kTuple);
-      if (untrusted) {
-        problem = options_.url + ": " + untrusted.message();
-        fatal = true;
-        co_return;
-      }
-    }
-    stream.expires_never();
+    limit.cancel();
+    co_return std::exchange(attempt->stream, std::nullopt);
+  }
+
+  asio::awaitable<void> talk(WebSocket& socket, std::string& problem, bool& fatal) {
     socket.set_option(websocket::stream_base::timeout{.handshake_timeout = std::chrono::seconds(10), .idle_timeout = std::chrono::seconds(60), .keep_alive_pings = true});
     socket.set_option(websocket::stream_base::decorator([token = options_.token](websocket::request_type& request) {
       if (!token.empty()) request.set(beast::http::field::authorization, "Bearer " + token);
@@ -212,8 +226,7 @@ class Bridge {
     }
   }
 
-  template <class Socket>
-  asio::awaitable<void> read_server(Socket& socket, std::string& problem) {
+  asio::awaitable<void> read_server(WebSocket& socket, std::string& problem) {
     beast::flat_buffer buffer;
     while (!ended_) {
       const auto [error, size] = co_await socket.async_read(buffer, kTuple);
@@ -227,8 +240,7 @@ class Bridge {
     }
   }
 
-  template <class Socket>
-  asio::awaitable<void> write_server(Socket& socket) {
+  asio::awaitable<void> write_server(WebSocket& socket) {
     while (!broken_ && !ended_) {
       if (outgoing_.empty()) {
         wake_.expires_at(Clock::time_point::max());

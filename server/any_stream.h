@@ -1,21 +1,27 @@
 #pragma once
 
+#include <array>
 #include <boost/asio.hpp>
+#include <boost/asio/any_completion_handler.hpp>
 #include <boost/asio/ssl.hpp>
 #include <boost/beast/core.hpp>
 #include <boost/beast/websocket.hpp>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
 
 namespace fixpoint::server {
 
-/// A byte stream over TCP or a Unix socket, with or without TLS: one type, so that what stands on it is compiled once.
+/// A byte stream over TCP or a Unix socket, with or without TLS: one type, and behind it one kind of buffers and of handlers, so
+/// that sockets and TLS are compiled once and not for each operation above them.
 /// An asynchronous stream in Asio's sense. Used on its executor's thread only.
 class AnyStream {
  public:
   using executor_type = boost::asio::any_io_executor;
   using Socket = boost::asio::generic::stream_protocol::socket;
+  using Handler = boost::asio::any_completion_handler<void(boost::system::error_code, std::size_t)>;
+  using HandshakeHandler = boost::asio::any_completion_handler<void(boost::system::error_code)>;
 
   explicit AnyStream(Socket socket) : plain_(std::move(socket)) {}
   /// With TLS; async_handshake() comes first.
@@ -26,44 +32,26 @@ class AnyStream {
   [[nodiscard]] Socket& socket() { return tls_ ? tls_->next_layer() : *plain_; }
   [[nodiscard]] bool is_tls() const { return tls_ != nullptr; }
 
-  /// Does nothing without TLS.
+  /// As a server, or with `host` as a client, which checks that the certificate is the host's. Does nothing without TLS.
   template <class Token>
-  auto async_handshake(Token&& token) {
+  auto async_handshake(std::optional<std::string> host, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code)>(
-        [this](auto handler) {
-          if (tls_) {
-            tls_->async_handshake(boost::asio::ssl::stream_base::server, std::move(handler));
-          } else {
-            boost::asio::post(get_executor(), boost::beast::bind_front_handler(std::move(handler), boost::system::error_code()));
-          }
-        },
-        token);
+        [this](auto handler, const std::optional<std::string>& whose) { handshake(whose, HandshakeHandler(std::move(handler))); }, token,
+        std::move(host));
   }
 
   template <class Buffers, class Token>
   auto async_read_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
-        [this](auto handler, const Buffers& into) {
-          if (tls_) {
-            tls_->async_read_some(into, std::move(handler));
-          } else {
-            plain_->async_read_some(into, std::move(handler));
-          }
-        },
-        token, buffers);
+        [this](auto handler, const Buffers& into) { read_some(Some<boost::asio::mutable_buffer>(into), Handler(std::move(handler))); }, token,
+        buffers);
   }
 
   template <class Buffers, class Token>
   auto async_write_some(const Buffers& buffers, Token&& token) {
     return boost::asio::async_initiate<Token, void(boost::system::error_code, std::size_t)>(
-        [this](auto handler, const Buffers& from) {
-          if (tls_) {
-            tls_->async_write_some(from, std::move(handler));
-          } else {
-            plain_->async_write_some(from, std::move(handler));
-          }
-        },
-        token, buffers);
+        [this](auto handler, const Buffers& from) { write_some(Some<boost::asio::const_buffer>(from), Handler(std::move(handler))); }, token,
+        buffers);
   }
 
   /// Ends everything that is pending.
@@ -73,6 +61,29 @@ class AnyStream {
   }
 
  private:
+  /// The first buffers of a sequence: an operation may do less than it was asked for.
+  template <class Buffer>
+  class Some {
+   public:
+    template <class Buffers>
+    explicit Some(const Buffers& buffers) {
+      const auto end = boost::asio::buffer_sequence_end(buffers);
+      for (auto it = boost::asio::buffer_sequence_begin(buffers); it != end && count_ < buffers_.size(); ++it) {
+        if (const Buffer buffer(*it); buffer.size() > 0) buffers_[count_++] = buffer;
+      }
+    }
+    [[nodiscard]] const Buffer* begin() const { return buffers_.data(); }
+    [[nodiscard]] const Buffer* end() const { return buffers_.data() + count_; }
+
+   private:
+    std::array<Buffer, 8> buffers_;
+    std::size_t count_ = 0;
+  };
+
+  void handshake(const std::optional<std::string>& host, HandshakeHandler handler);
+  void read_some(const Some<boost::asio::mutable_buffer>& into, Handler handler);
+  void write_some(const Some<boost::asio::const_buffer>& from, Handler handler);
+
   std::optional<Socket> plain_;  // one of the two
   std::unique_ptr<boost::asio::ssl::stream<Socket>> tls_;
 };

@@ -86,7 +86,7 @@ asio::awaitable<void> Connection::serve() {
     write_timer_.async_wait([self = shared_from_this(), id](const error_code& error) {
       if (!error && self->write_id_ == id) self->close();
     });
-    const auto [error] = co_await stream_.async_handshake(kTuple);
+    const auto [error] = co_await stream_.async_handshake(std::nullopt, kTuple);
     ++write_id_;
     write_timer_.cancel();
     if (error) co_return;
