@@ -66,11 +66,13 @@ class Bridge {
     wake_.expires_at(Clock::time_point::max());
     error_code ignored;
     tls_.set_default_verify_paths(ignored);
-    if (!options_.ca_file.empty()) tls_.load_verify_file(options_.ca_file);
     tls_.set_verify_mode(asio::ssl::verify_peer);
   }
 
   std::string run() {
+    error_code unread;
+    if (!options_.ca_file.empty()) tls_.load_verify_file(options_.ca_file, unread);
+    if (unread) return options_.ca_file + ": no certificate of an authority: " + unread.message();
     asio::co_spawn(io_, read_editor(), asio::detached);
     asio::co_spawn(io_, talk_for_ever(), asio::detached);
     io_.run();

@@ -1,9 +1,13 @@
+#include <fcntl.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "server/acp_bridge.h"
 #include "tests/server/service.h"
 
 namespace fixpoint::server {
@@ -155,6 +159,27 @@ TEST(TlsTest, StreamsAndDisconnectsWorkAsWithoutIt) {
   HttpClient plain("http://" + service.address().substr(8));
   plain.send(HttpClient::message("GET", "/health"));
   EXPECT_EQ(plain.read().status, 0);  // no answer to who does not speak TLS
+}
+
+TEST(TlsTest, TheBridgeOfEditorsSpeaksToTheNamedServerAlone) {
+  Service service;
+  const auto certificate = service.folder.path() / "cert.pem", key = service.folder.path() / "key.pem";
+  write_certificate(certificate, key, "localhost");
+  service.start({.tls_certificate = certificate.string(), .tls_key = key.string()});
+  const std::string port = service.address().substr(service.address().rfind(':'));
+  const auto bridge = [&](const std::string& host, const std::string& ca_file) {
+    int input[2];
+    EXPECT_EQ(::pipe2(input, O_CLOEXEC), 0);
+    std::string error = run_acp_bridge({.url = "wss://" + host + port + "/acp", .ca_file = ca_file}, input[0], input[1]);
+    ::close(input[0]);
+    ::close(input[1]);
+    return error;
+  };
+  // This server has no editors, which it says over TLS.
+  EXPECT_THAT(bridge("localhost", certificate.string()), testing::HasSubstr("(HTTP 501)"));
+  EXPECT_THAT(bridge("localhost", ""), testing::HasSubstr("verify failed"));
+  EXPECT_THAT(bridge("127.0.0.1", certificate.string()), testing::HasSubstr("verify failed"));
+  EXPECT_THAT(bridge("localhost", key.string() + ".not"), testing::HasSubstr(key.string() + ".not"));
 }
 
 TEST(LoadTest, ManyClientsAtOnceAllGetTheirAnswers) {
