@@ -27,6 +27,7 @@ SYLLABLES = "ba co du fi ga hel iv ko lu mar ne ol pa qui ro sal ta un ver wi xe
 # Numbers of a list lie between one of LOWEST and HIGHEST; a number alone in the first range, or one time in five in the second.
 LOWEST, HIGHEST, NUMBER_RANGES = (-9, -4, 0, 1), 15, ((0, 30), (0, 9))
 CONSTANT_GAP = 4  # so many constants past its range no step has in training
+WIDE_NUMBER, WIDE_TEXT = 60, 12  # training's largest constants: of arithmetic and comparisons; that far past the range for text
 STEP_WEIGHTS = ((1, 18), (2, 40), (3, 30), (4, 12))
 # These grow numbers fast or loop over them: one of each kind a program, or it may run for ever.
 GROWS = {"fact", "fib", "i_sq", "prod", "i_mul"}
@@ -75,14 +76,17 @@ def random_constant(name, rng):
 
 
 def training_constant(name, rng):
-    """Some are larger than those of the held-out split. Between the two lies a gap that perturbed.py draws from."""
-    constants = PRIMITIVES[name].constants
-    if constants and rng.random() < 0.3:
-        return constants[-1] + rng.randint(CONSTANT_GAP + 1, CONSTANT_GAP + 12)
-    return random_constant(name, rng)
+    """Half are larger than those of the held-out split, and many, so that a constant is copied and not recognised. Between the two
+    lies a gap that perturbed.py draws from. A slice has none: on lists as short as these, all large ones are the same."""
+    p = PRIMITIVES[name]
+    if not p.constants or "xs = xs[" in p.code or rng.random() < 0.5:
+        return random_constant(name, rng)
+    highest = WIDE_NUMBER if p.takes in "LI" else p.constants[-1] + WIDE_TEXT
+    return rng.randint(p.constants[-1] + CONSTANT_GAP + 1, highest)
 
 
-def random_program(rng, steps=None, training=False):
+def random_program(rng, steps=None, training=False, practice=None):
+    """`practice` (practice.Practice): which steps come up more often than others."""
     if steps is None:
         steps = rng.choices([n for n, _ in STEP_WEIGHTS], [w for _, w in STEP_WEIGHTS])[0]
     while True:
@@ -99,7 +103,7 @@ def random_program(rng, steps=None, training=False):
                 choices = [x for x in choices if PRIMITIVES[x].gives != "B"]
             if any(name in GROWS for name, _ in program):
                 choices = [x for x in choices if x not in SLOW]
-            name = rng.choice(choices)
+            name = practice.step(choices, rng) if practice else rng.choice(choices)
             program.append((name, (training_constant if training else random_constant)(name, rng)))
             kind = PRIMITIVES[name].gives
         if len(program) == steps:
@@ -134,8 +138,10 @@ def random_input(kind, program, rng):
         if rng.random() < 0.06:
             return []
         constants = [k for _, k in program if k is not None]
-        low = rng.choice(LOWEST)
-        xs = [rng.randint(low, HIGHEST) for _ in range(rng.randint(3, 6))]
+        low, high = rng.choice(LOWEST), HIGHEST
+        if constants and max(constants) > high:  # only in training: numbers on both sides of it
+            low, high = (max(constants) - high, max(constants) + high) if rng.random() < 0.5 else (low, high)
+        xs = [rng.randint(low, high) for _ in range(rng.randint(3, 6))]
         if constants and rng.random() < 0.6:
             xs[rng.randrange(len(xs))] = rng.choice(constants)
         if rng.random() < 0.5:
@@ -256,9 +262,10 @@ def canonical_phrase(name, k):
     return PRIMITIVES[name].phrases[0].replace("{k}", str(k))
 
 
-def phrase(name, k, vague, rng):
+def phrase(name, k, vague, rng, practice=None):
     p = PRIMITIVES[name]
-    return rng.choice(p.vague if vague else p.phrases).replace("{k}", str(k))
+    plain = practice.phrase if practice else lambda phrases, rng: rng.choice(phrases)
+    return (rng.choice(p.vague) if vague else plain(p.phrases, rng)).replace("{k}", str(k))
 
 
 def sentences(phrases, rng):
@@ -316,13 +323,19 @@ def other_words(text, rng):
     return text.replace(" the ", " ") if rng.random() < 0.2 else text
 
 
+def is_wide(name, k):
+    constants = PRIMITIVES[name].constants
+    return bool(constants) and k > constants[-1]
+
+
 def draw_vague(program, rng, share):
-    return [bool(PRIMITIVES[name].vague) and rng.random() < share for name, _ in program]
+    """A large constant that only training has is always said."""
+    return [bool(PRIMITIVES[name].vague) and rng.random() < share and not is_wide(name, k) for name, k in program]
 
 
-def describe(program, function, rng, vague, more=False):
+def describe(program, function, rng, vague, more=False, practice=None):
     """`vague`: a bool for each step. `more`: now and then in forms that the held-out split does not have."""
-    phrases = [phrase(name, k, v, rng) for (name, k), v in zip(program, vague)]
+    phrases = [phrase(name, k, v, rng, practice) for (name, k), v in zip(program, vague)]
     if more and rng.random() < 0.4:
         phrases = [other_words(p, rng) for p in phrases]
     # Drawn before the sentences: held_out.jsonl.gz is made anew from its seed to the byte.
@@ -339,11 +352,11 @@ def tests_in_time(program, function, rng):
         return None
 
 
-def make_task(rng, steps=None, held=None, vague_share=VAGUE):
+def make_task(rng, steps=None, held=None, vague_share=VAGUE, practice=None):
     """`held`: whether the program is one of the held-out split. Training (False) has names, constants and words of its own, too."""
     training = held is False
     while True:
-        program = random_program(rng, steps, training)
+        program = random_program(rng, steps, training, practice)
         if held is not None and is_held(program) != held:
             continue
         function = training_name(rng) if training else rng.choice(FUNCTION_NAMES)
@@ -351,7 +364,8 @@ def make_task(rng, steps=None, held=None, vague_share=VAGUE):
         if not tests:
             continue
         vague = draw_vague(program, rng, vague_share)
-        return Task(program, function, tests, describe(program, function, rng, vague, training), vague, code_of(program, function))
+        description = describe(program, function, rng, vague, training, practice)
+        return Task(program, function, tests, description, vague, code_of(program, function))
 
 
 def redrawn(program, vague, rng):

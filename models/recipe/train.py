@@ -18,6 +18,7 @@ import own_mistakes
 from bugs import plain_sample, repair_sample
 from family import FUNCTION_NAMES, make_task
 from network import Config, Network
+from practice import Practice, measure
 from tokenizer import Tokenizer
 
 
@@ -33,18 +34,21 @@ class Stage:
 
 
 # First drafts take most of a run from nothing: until plain descriptions are nearly solved, what fails is not what only the tests can
-# settle. A run that goes on from such weights (--init) is mostly repairs.
+# settle. A run that goes on from such weights (--init) first practises what its probes find wrong, in short plain programs, then
+# vague ones, so short that the test can be read.
 FROM_NOTHING = (Stage(0.08, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (10, 30, 35, 25), 0.25, 0.06, 0.0),
                 Stage(0.6, (10, 35, 35, 20), 0.4, 0.3, 0.0), Stage(2.0, (), 0.5, 0.25, 0.2))
-GOING_ON = (Stage(0.5, (20, 30, 30, 20), 0.45, 0.25, 0.2), Stage(2.0, (), 0.5, 0.35, 0.3))
+GOING_ON = (Stage(0.4, (12, 40, 32, 16), 0.15, 0.04, 0.0), Stage(0.82, (30, 38, 20, 12), 0.75, 0.25, 0.2),
+            Stage(2.0, (), 0.5, 0.3, 0.25))
 STOPPING_STEPS = 60
-# Shares of the run at which the model's mistakes are collected anew.
-COLLECT_FROM_NOTHING, COLLECT_GOING_ON = (0.55, 0.78), (0.0, 0.3, 0.55, 0.78)
+# Shares of the run at which the model's mistakes are collected anew, and at which it is asked for each phrase.
+COLLECT_AT = (0.5, 0.78)
+PROBE_FROM_NOTHING, PROBE_GOING_ON = (0.3, 0.45, 0.6, 0.75), (0.0, 0.12, 0.28, 0.45, 0.7)
 
 
-def sample(rng, stage):
+def sample(rng, stage, practice):
     steps = 1 + rng.choices(range(len(stage.steps)), stage.steps)[0] if stage.steps else None
-    task = make_task(rng, steps=steps, held=False, vague_share=stage.vague)
+    task = make_task(rng, steps=steps, held=False, vague_share=stage.vague, practice=practice)
     shown = 1 if rng.random() < 0.75 else rng.randint(2, 4)  # people show more than one test
     return (repair_sample(task, rng, shown=shown) if rng.random() < stage.repairs else None) or plain_sample(task, shown)
 
@@ -75,17 +79,26 @@ def encode(tokenizer, messages, context):
     return (ids, learnt) if len(ids) <= context else None
 
 
-def produce(seed, queue, tokenizer_path, context, stages, stage_number, mistakes_path):
+class Newest:
+    """What `load` reads from a file that another process writes now and then; None before."""
+    def __init__(self, path, load):
+        self.path, self.load, self.read, self.value = path, load, None, None
+
+    def get(self):
+        if os.path.exists(self.path) and os.path.getmtime(self.path) != self.read:
+            self.read = os.path.getmtime(self.path)
+            self.value = self.load(self.path)
+        return self.value
+
+
+def produce(seed, queue, tokenizer_path, context, stages, stage_number, mistakes_path, practice_path):
     rng, tokenizer = random.Random(seed), Tokenizer.load(tokenizer_path)
-    own, own_from = [], None
+    mistakes, practices = Newest(mistakes_path, own_mistakes.load), Newest(practice_path, Practice.load)
     while True:
-        stage = stages[stage_number.value]
-        if stage.own and os.path.exists(mistakes_path) and os.path.getmtime(mistakes_path) != own_from:
-            own_from = os.path.getmtime(mistakes_path)
-            own = own_mistakes.load(mistakes_path)
+        stage, own, practice = stages[stage_number.value], mistakes.get(), practices.get()
         samples = []
         while len(samples) < 128:
-            messages = own_mistakes.sample(rng.choice(own), rng) if own and rng.random() < stage.own else sample(rng, stage)
+            messages = own_mistakes.sample(rng.choice(own), rng) if own and rng.random() < stage.own else sample(rng, stage, practice)
             encoded = messages and encode(tokenizer, messages, context)
             if encoded:
                 samples.append(encoded)
@@ -199,12 +212,12 @@ def main():
         for optimiser, state in zip(opts, before["optimisers"]):
             optimiser.load_state_dict(state)
 
-    stage, mistakes_path = multiprocessing.Value("i", 0), a.out + ".mistakes"
-    stages, collect_at = (GOING_ON, COLLECT_GOING_ON) if a.init else (FROM_NOTHING, COLLECT_FROM_NOTHING)
+    stage, mistakes_path, practice_path = multiprocessing.Value("i", 0), a.out + ".mistakes", a.out + ".practice"
+    stages, probe_at = (GOING_ON, PROBE_GOING_ON) if a.init else (FROM_NOTHING, PROBE_FROM_NOTHING)
     stage.value = stage_at(stages, elapsed / 60 / a.minutes)
     queue = multiprocessing.Queue(4)
     workers = [multiprocessing.Process(target=produce, daemon=True, args=(a.seed * 1000 + step + i, queue, a.tokenizer,
-                                                                          network.c.context, stages, stage, mistakes_path))
+                                                                          network.c.context, stages, stage, mistakes_path, practice_path))
                for i in range(a.workers)]
     for worker in workers:
         worker.start()
@@ -217,9 +230,14 @@ def main():
     print(f"{sum(p.numel() for p in network.parameters()) / 1e6:.2f} M parameters", network.c, vars(a), flush=True)
     start, pool, losses = time.time() - elapsed, [], []
     saved, stopping = time.time(), None
-    collect_at = [share for share in collect_at if share * a.minutes * 60 >= elapsed]
+    collect_at, probe_at = ([share for share in shares if share * a.minutes * 60 >= elapsed] for shares in (COLLECT_AT, probe_at))
     while (done := (time.time() - start) / 60 / a.minutes) <= 1:
         stage.value = stage_at(stages, done)
+        if probe_at and done >= probe_at[0]:
+            probe_at.pop(0)
+            practice = measure(network, Tokenizer.load(a.tokenizer), a.seed * 1000 + step)
+            practice.save(practice_path)
+            print(f"step {step} probe: {practice}, {(time.time() - start) / 60 - done * a.minutes:.1f} minutes", flush=True)
         if a.mistakes and collect_at and done >= collect_at[0]:
             collect_at.pop(0)
             save()
