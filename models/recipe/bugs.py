@@ -8,6 +8,7 @@ from prompts import feedback_message, fenced, task_message
 from running import run_tests
 
 ONLY_VERDICT = 0.04  # feedback without test and trace, so that `simple` is a prompt the model knows
+LONGEST_LINE = 160   # bytes of feedback in a line; the loop shortens longer ones, which teach nothing
 
 
 # ---------------------------------------------------------------- reading a program back
@@ -168,7 +169,7 @@ def make_bug(task, rng):
                 continue
             code, why = slip
         passed, failures, kind = run_tests(code, task.function, task.tests)
-        if not passed and kind not in ("timeout", "error") and why:
+        if not passed and kind not in ("timeout", "error") and why and max(map(len, failures), default=0) <= LONGEST_LINE:
             return code, kind, failures, why
     return None
 

@@ -10,7 +10,7 @@ import random
 
 import torch
 
-from bugs import ONLY_VERDICT, attempt, explain_text, learnt
+from bugs import LONGEST_LINE, ONLY_VERDICT, attempt, explain_text, learnt
 from family import make_task, redrawn
 from inference import generate
 from prompts import feedback_message, fenced, program_in, task_message, with_program_start
@@ -25,7 +25,7 @@ def failures_of(tasks, conversations, texts, rng):
     failed = []
     for i, (task, messages, text) in enumerate(zip(tasks, conversations, texts)):
         passed, lines, kind = run_tests(program_in(text), task.function, task.tests)
-        if passed or kind in ("timeout", "error"):
+        if passed or kind in ("timeout", "error") or max(map(len, lines), default=0) > LONGEST_LINE:
             continue
         only_verdict = rng.random() < ONLY_VERDICT
         messages += [("assistant", text, 0), ("user", feedback_message(kind, lines, not only_verdict, not only_verdict), 0)]
