@@ -35,6 +35,7 @@ struct FailedTest {
   std::string input;     ///< stdin tests
   std::string expected;  ///< empty where unknown
   std::string actual;    ///< the value or output; empty where it raised
+  std::string difference;  ///< how `actual` differs, in words (agent/difference.h); empty where they say nothing more
   std::string error;     ///< "ZeroDivisionError: division by zero (line 3)"; empty where it gave a value
   bool operator==(const FailedTest&) const = default;
 };

@@ -44,6 +44,7 @@ std::string failure_text(const FailedTest& failure) {
   std::string text = failure.test.empty() ? "input:\n" + failure.input : failure.test;
   if (!failure.expected.empty()) text += "\nexpected " + failure.expected;
   if (!failure.actual.empty()) text += "\ngot " + failure.actual;
+  if (!failure.difference.empty()) text += "\ndifference: " + failure.difference;
   if (!failure.error.empty()) text += "\nraised " + failure.error;
   return text;
 }

@@ -82,6 +82,7 @@ void add_failed_test(std::string& text, const FailedTest& failure) {
   } else if (!failure.actual.empty()) {
     add_line(text, "got " + bounded(failure.actual, kValueBytes));
   }
+  if (!failure.difference.empty()) add_line(text, "difference: " + bounded(failure.difference, kValueBytes));
 }
 
 void add_trace(std::string& text, const Judgement& judgement) {

@@ -11,7 +11,7 @@ namespace fixpoint::agent {
 
 /// Every word that a model reads stands in prompt.cpp; this names its edition, and is recorded with each session. The
 /// embedded model is trained on these bytes: a change of wording is a new edition.
-inline constexpr std::string_view kPromptVersion = "fixpoint-1";
+inline constexpr std::string_view kPromptVersion = "fixpoint-2";
 
 /// The first user message: the statement, context files, the first tests, the form of the answer. The same for every
 /// round of a session, so that a prefix cache serves it.

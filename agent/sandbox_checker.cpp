@@ -6,6 +6,7 @@
 
 #include "agent/detail/fences.h"
 #include "agent/detail/utf8.h"
+#include "agent/difference.h"
 #include "agent/prompt.h"
 #include "sandbox/check.h"
 #include "sandbox/sandbox.h"
@@ -297,6 +298,9 @@ class SandboxChecker final : public Checker {
     const bool printed = std::holds_alternative<sandbox::PrintedCheck>(group.check);
     (printed ? failed.input : failed.test) = shown(test.test);
     if (printed || test.test.find("==") == std::string::npos) failed.expected = shown(test.expected);
+    if (test.outcome == TestOutcome::wrong && !test.expected.empty()) {
+      failed.difference = shown(printed ? difference_of_outputs(test.expected, test.got) : difference_of_literals(test.expected, test.got));
+    }
     const bool has_words = !test.message.empty() && test.message != "AssertionError";
     if (test.outcome == TestOutcome::wrong && test.got.empty() && test.expected.empty() && has_words) {
       failed.error = shown(test.message.starts_with("AssertionError") ? test.message : "AssertionError: " + test.message);

@@ -141,6 +141,7 @@ void SolveView::show(const agent::Checked& event) {
     line(nullptr, "  raised " + failed.error);
   } else if (!failed.actual.empty()) {
     line(nullptr, "  got " + failed.actual);
+    if (!failed.difference.empty()) line(nullptr, "  difference: " + failed.difference);
   }
 }
 

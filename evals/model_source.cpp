@@ -40,6 +40,7 @@ std::string failure_text(const agent::Judgement& judgement) {
   std::string out = failure.test;
   if (!failure.expected.empty()) out += "\nexpected " + failure.expected;
   if (!failure.actual.empty()) out += "\ngot " + failure.actual;
+  if (!failure.difference.empty()) out += "\ndifference: " + failure.difference;
   if (!failure.error.empty()) out += "\n" + failure.error;
   return out;
 }

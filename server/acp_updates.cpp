@@ -53,6 +53,7 @@ std::string verdict_details(const agent::Judgement& judgement) {
       text += "\nraised " + agent::bounded(failed.error, 2'000);
     } else if (!failed.actual.empty()) {
       text += "\ngot " + agent::bounded(failed.actual, 2'000);
+      if (!failed.difference.empty()) text += "\ndifference: " + failed.difference;
     }
   }
   if (judgement.failures.empty() && !judgement.message.empty()) text += "\n\n" + agent::bounded(judgement.message, 4'000);

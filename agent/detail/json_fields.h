@@ -41,7 +41,7 @@ void fields(A& a, LoopOptions& v) {
 template <class A>
 void fields(A& a, FailedTest& v) {
   a("index", v.index), a("test", v.test), a("input", v.input), a("expected", v.expected), a("actual", v.actual);
-  a("error", v.error);
+  a("difference", v.difference), a("error", v.error);
 }
 template <class A>
 void fields(A& a, TraceLine& v) {

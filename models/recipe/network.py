@@ -104,9 +104,9 @@ class Network(nn.Module):
             x = block(x, cos, sin, mask, None if cache is None else cache[i], wanted if i == len(self.blocks) - 1 else None)
         return self.norm(x)
 
-    def forward(self, ids, targets):
-        """Mean cross entropy where targets >= 0; logits are made only there."""
-        t = targets.reshape(-1)
-        wanted = (t >= 0).nonzero(as_tuple=True)[0]
-        h = self.hidden(ids, wanted=wanted)
-        return F.cross_entropy((h @ self.embedding.weight.t().to(h.dtype)).float(), t[wanted])
+    def forward(self, ids, targets, weights):
+        """Weighted mean cross entropy, and the plain mean where the weight is 1; logits are made only where it is not 0."""
+        wanted = weights.reshape(-1).nonzero(as_tuple=True)[0]
+        h, w = self.hidden(ids, wanted=wanted), weights.reshape(-1)[wanted]
+        losses = F.cross_entropy((h @ self.embedding.weight.t().to(h.dtype)).float(), targets.reshape(-1)[wanted], reduction="none")
+        return (losses * w).sum() / w.sum(), losses.detach()[w == 1].mean()

@@ -1,8 +1,8 @@
-"""The words of agent/prompt.cpp, edition fixpoint-1, byte for byte. tests/models compares the two."""
+"""The words of agent/prompt.cpp, edition fixpoint-2, byte for byte. tests/models compares the two."""
 
 import re
 
-EDITION = "fixpoint-1"
+EDITION = "fixpoint-2"
 HEADLINES = {"value": "The tests failed.", "load": "The program crashed.", "syntax": "The program does not compile.",
              "timeout": "The program took too long.", "error": "The tests failed."}
 

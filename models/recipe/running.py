@@ -9,6 +9,8 @@ import signal
 import sys
 import types
 
+from difference import difference
+
 FILE = "solution.py"  # what the tracer takes for the program's text
 ALLOWED = {name: getattr(builtins, name) for name in
            "abs all any bin bool chr dict enumerate filter float int isinstance iter len list map max min next ord pow "
@@ -78,11 +80,15 @@ def outcome(function, argument):
         return error
 
 
-def short(value):
+def whole(value):
     try:
-        text = repr(value)
+        return repr(value)
     except Exception:
         return "<a value that cannot be shown>"
+
+
+def short(value):
+    text = whole(value)
     return text if len(text) <= VALUE_BYTES else text[:VALUE_BYTES] + "..."
 
 
@@ -94,6 +100,14 @@ def error_text(error, code):
         tb = tb.tb_next
     source = code.split("\n")[line - 1].strip() if line else ""
     return f"{type(error).__name__}: {str(error)[:200]}" + (f" in line {line}: {source}" if line else "")
+
+
+def failure_lines(test, expected, got, code):
+    if isinstance(got, Exception):
+        return [test, "raised " + error_text(got, code)]
+    text = short(got)
+    words = difference(expected, got) if text == whole(got) else ""  # the loop reads what is shown
+    return [test, "got " + text] + (["difference: " + words] if words else [])
 
 
 def watched(watch, code, function, argument):
@@ -146,16 +160,16 @@ def run_tests(code, function, tests, seconds=0.25):
                 return False, [f"SyntaxError: {error}"], "syntax"
             except Exception as error:
                 return False, [error_text(error, code)], "load"
-            failures, first = [], None
+            failures, failed, first = [], 0, None
             for argument, value in tests:
                 expected = eval(value)
                 got = outcome(f, eval(argument))
                 if type(got) is type(expected) and got == expected:
                     continue
                 first = first or argument
-                if len(failures) < 2 * MAX_FAILURES:
-                    failures.append(f"assert {function}({argument}) == {value}")
-                    failures.append("raised " + error_text(got, code) if isinstance(got, Exception) else "got " + short(got))
+                failed += 1
+                if failed <= MAX_FAILURES:
+                    failures += failure_lines(f"assert {function}({argument}) == {value}", expected, got, code)
             if not failures:
                 return True, [], "pass"
             trace = trace_of(code, function, first)

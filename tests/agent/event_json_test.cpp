@@ -25,7 +25,7 @@ std::vector<Event> samples() {
   generation.ask.temperature = 0.8;
   generation.ask.seed = 0x7FFFFFFFFFFFFFFFULL;
   Judgement judgement{.status = CheckStatus::runtime_error, .passed = 1, .total = 3, .message = "m", .output = "o"};
-  judgement.failures = {{.index = 1, .test = "t", .input = "i", .expected = "e", .actual = "a", .error = "r"}};
+  judgement.failures = {{.index = 1, .test = "t", .input = "i", .expected = "e", .actual = "a", .difference = "d", .error = "r"}};
   judgement.trace = {{.line = 4, .source = "s", .effect = "x = 1"}};
   judgement.trace_left_out = 9;
   judgement.trace_head = 1;

@@ -45,6 +45,10 @@ TEST(PromptTest, EachFeedbackKindAddsItsPart) {
   EXPECT_EQ(feedback_message(failed(), *parse_feedback("simple"), "", Writer::explainer), "The tests failed.\n" + end);
   EXPECT_EQ(feedback_message(failed(), *parse_feedback("unit_test"), "", Writer::explainer),
             "The tests failed.\nassert f(1) == 2\ngot 1\n" + end);
+  Round told = failed();
+  told.judgement->failures[0].difference = "got is 1 too small";
+  EXPECT_EQ(feedback_message(told, *parse_feedback("unit_test"), "", Writer::explainer),
+            "The tests failed.\nassert f(1) == 2\ngot 1\ndifference: got is 1 too small\n" + end);
   EXPECT_EQ(feedback_message(failed(), *parse_feedback("trace"), "", Writer::explainer),
             "The tests failed.\ntrace:\ndef f(x):  # x = 1\nreturn x  # returns 1\n" + end);
   EXPECT_EQ(feedback_message(failed(), *parse_feedback("simple+explanation"), "", Writer::explainer),

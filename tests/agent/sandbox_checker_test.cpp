@@ -57,6 +57,7 @@ TEST_F(SandboxCheckerTest, TellsTheFailingTestItsValueAndTheTrace) {
   EXPECT_EQ(judged.failures[0].test, "assert f(1) == 7");
   EXPECT_EQ(judged.failures[0].expected, "");
   EXPECT_EQ(judged.failures[0].actual, "2");
+  EXPECT_EQ(judged.failures[0].difference, "got is 5 too small");
   ASSERT_EQ(judged.trace.size(), 2U);  // the arguments stand in the test
   EXPECT_EQ(judged.trace[0].source, "y = x + 1");
   EXPECT_EQ(judged.trace[0].effect, "y = 2");

@@ -3,7 +3,9 @@
 
 #include <cstdio>
 #include <nlohmann/json.hpp>
+#include <set>
 
+#include "agent/difference.h"
 #include "agent/loop.h"
 #include "agent/sandbox_checker.h"
 #include "sandbox/sandbox.h"
@@ -30,8 +32,9 @@ class RecordingGenerator : public Generator {
   std::vector<std::string> answers_;
 };
 
-std::vector<json> conversations(int count) {
-  const std::string command = std::string(FIXPOINT_PYTHON " -B '") + FIXPOINT_WRITE_CONVERSATIONS + "' " + std::to_string(count) + " 5";
+/// The JSON lines that a script beside this file prints for "COUNT SEED".
+std::vector<json> rows_of(const std::string& script, int count) {
+  const std::string command = std::string(FIXPOINT_PYTHON " -B '" FIXPOINT_TEST_SCRIPTS "/") + script + "' " + std::to_string(count) + " 5";
   FILE* pipe = ::popen(command.c_str(), "r");
   if (pipe == nullptr) return {};
   std::string text;
@@ -49,7 +52,7 @@ TEST(EmbeddedModelPromptTest, TheRecipeTrainsOnTheBytesThatTheLoopSends) {
   auto sandbox = sandbox::Sandbox::start();
   if (!sandbox) GTEST_SKIP() << "no sandbox on this machine: " << sandbox.error().message();
   const auto checker = make_sandbox_checker(*sandbox);
-  const std::vector<json> rows = conversations(40);
+  const std::vector<json> rows = rows_of("write_conversations.py", 40);
   ASSERT_EQ(rows.size(), 40U);
   for (const json& row : rows) {
     const auto task = parse_task_json(row["task"].dump());
@@ -68,6 +71,19 @@ TEST(EmbeddedModelPromptTest, TheRecipeTrainsOnTheBytesThatTheLoopSends) {
     EXPECT_EQ(messages[1].content, row["wrong"].get<std::string>());
     EXPECT_EQ(messages[2].content, row["second"].get<std::string>());
   }
+}
+
+TEST(EmbeddedModelPromptTest, TheRecipeTellsOfADifferenceInTheLoopsWords) {
+  const std::vector<json> rows = rows_of("write_differences.py", 6000);
+  ASSERT_EQ(rows.size(), 6000U);
+  std::set<std::string> first_words;
+  for (const json& row : rows) {
+    const std::string words = row["words"];
+    EXPECT_EQ(difference_of_literals(row["expected"].get<std::string>(), row["got"].get<std::string>()), words)
+        << "expected " << row["expected"] << ", got " << row["got"];
+    first_words.insert(words.substr(0, 12));
+  }
+  EXPECT_GT(first_words.size(), 15U) << "the values hardly differ in kind";
 }
 
 }  // namespace
