@@ -26,5 +26,7 @@ void add_solve_command(CLI::App& app, Run& run);
 void add_sessions_command(CLI::App& app, Run& run);
 void add_escalations_command(CLI::App& app, Run& run);
 void add_acp_command(CLI::App& app, Run& run);
+void add_serve_command(CLI::App& app, Run& run);
+void add_token_command(CLI::App& app, Run& run);
 
 }  // namespace fixpoint::cli

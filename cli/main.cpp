@@ -8,7 +8,6 @@
 
 #include "cli/build_info.h"
 #include "cli/commands.h"
-#include "cli/serve_command.h"
 #include "cli/terminal.h"
 #include "cli/usage.h"
 

@@ -1,5 +1,3 @@
-#include "cli/serve_command.h"
-
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -9,6 +7,7 @@
 #include "cli/agent_workers.h"
 #include "cli/build_info.h"
 #include "cli/checks.h"
+#include "cli/commands.h"
 #include "cli/default_model.h"
 #include "cli/terminal.h"
 #include "server/acp_connection.h"

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "cli/checks.h"
+#include "cli/commands.h"
 #include "cli/input.h"
-#include "cli/serve_command.h"
 #include "cli/terminal.h"
 #include "server/tenancy.h"
 #include "server/tokens.h"

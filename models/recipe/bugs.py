@@ -23,9 +23,13 @@ _PATTERNS = sorted(((name, _pattern(name)) for name in NAMES),
                    key=lambda x: (PRIMITIVES[x[0]].constants is not None, -len(PRIMITIVES[x[0]].code)))
 
 
+def is_comment(line):
+    return line.lstrip().startswith("#")
+
+
 def parse(code):
     """The primitives of a program, or None where it is not made of them."""
-    lines = code.split("\n")
+    lines = [line for line in code.split("\n") if not is_comment(line)]
     if len(lines) < 2 or not lines[-1].startswith("    return "):
         return None
     body, at, out = "\n".join(lines[1:-1]) + "\n", 0, []
@@ -77,6 +81,12 @@ def explain_text(code, task):
 
 
 # ---------------------------------------------------------------- bugs
+def written(program, task):
+    """A program as an answer to the task: what it shares with the right one has the same comments."""
+    comments = dict(zip(task.program, task.comments))
+    return code_of(program, task.function, [comments.get(step) or canonical_phrase(*step) for step in program])
+
+
 def wrong_steps(task, rng):
     """A program of the same form: a sibling, another primitive or constant, a missing, extra or swapped step."""
     program = list(task.program)
@@ -123,7 +133,7 @@ SLIPS = [("% 2 == 0", "% 2 == 1"), (" > ", " < "), (" < ", " > "), (">=", ">"), 
 def wrong_text(task, rng):
     """A slip of the pen: (code, explanation) or None."""
     lines = task.code.split("\n")
-    j = rng.randrange(1, len(lines) - 1)
+    j = rng.choice([j for j in range(1, len(lines) - 1) if not is_comment(lines[j])])
     line, dice = lines[j], rng.random()
     if dice < 0.2:
         return "\n".join(lines[:-1]), f"The function never returns its result; the last line must be `{lines[-1].strip()}`."
@@ -159,7 +169,7 @@ def make_bug(task, rng):
             if not program:
                 continue
             try:
-                code = code_of(program, task.function)
+                code = written(program, task)
             except IndexError:
                 continue
             why = explain(program, task.program)

@@ -10,6 +10,7 @@ import time
 
 import torch
 
+from bugs import is_comment
 from family import make_task
 from inference import generate, load
 from prompts import feedback_message, program_in, task_message, with_program_start
@@ -22,6 +23,10 @@ STEPS = ((2, 0.5), (3, 0.35), (4, 0.15))
 def held_out_tasks(count, seed):
     rng = random.Random(seed)
     return [make_task(rng, steps=steps, held=True) for steps, share in STEPS for _ in range(round(count * share))]
+
+
+def without_comments(code):
+    return "\n".join(line for line in code.split("\n") if not is_comment(line))
 
 
 class Evaluation:
@@ -45,7 +50,7 @@ class Evaluation:
         for r in range(1, rounds + 1):
             todo = [i for i, s in enumerate(solved) if not s]
             texts = self.answers(todo, [conversations[i] for i in todo], temperature)
-            again = [j for j, i in enumerate(todo) if program_in(texts[j]) in tried[i]]
+            again = [j for j, i in enumerate(todo) if without_comments(program_in(texts[j])) in tried[i]]
             if again:
                 rows = [todo[j] for j in again]
                 for j, text in zip(again, self.answers(rows, [conversations[i] for i in rows], 0.8)):
@@ -53,7 +58,7 @@ class Evaluation:
             failures = {}
             for i, text in zip(todo, texts):
                 code, task = program_in(text), self.tasks[i]
-                tried[i].add(code)
+                tried[i].add(without_comments(code))
                 passed, lines, kind = run_tests(code, task.function, task.tests)
                 conversations[i].append(("assistant", text))
                 if passed:

@@ -42,7 +42,8 @@ class Task:
     tests: list         # of (argument, value), both as Python text
     description: str
     vague: list         # one bool a step
-    code: str
+    comments: list      # one text a step: what it does, in the description's words, or in others where those are vague
+    code: str           # with them
 
 
 # ---------------------------------------------------------------- programs
@@ -62,9 +63,10 @@ def argument_of(program):
     return VARIABLE[PRIMITIVES[program[0][0]].takes]
 
 
-def code_of(program, function):
+def code_of(program, function, comments=None):
     lines = [f"def {function}({argument_of(program)}):"]
-    for name, k in program:
+    for j, (name, k) in enumerate(program):
+        lines += ["    # " + comments[j]] if comments else []
         lines += ["    " + line for line in step_code(name, k).split("\n")]
     lines.append("    return " + VARIABLE[PRIMITIVES[program[-1][0]].gives])
     return "\n".join(lines)
@@ -333,15 +335,17 @@ def draw_vague(program, rng, share):
     return [bool(PRIMITIVES[name].vague) and rng.random() < share and not is_wide(name, k) for name, k in program]
 
 
-def describe(program, function, rng, vague, more=False, practice=None):
-    """`vague`: a bool for each step. `more`: now and then in forms that the held-out split does not have."""
+def described(program, function, tests, vague, rng, more=False, practice=None):
+    """The task, in words. `vague`: a bool for each step. `more`: now and then in forms that the held-out split does not have."""
     phrases = [phrase(name, k, v, rng, practice) for (name, k), v in zip(program, vague)]
     if more and rng.random() < 0.4:
         phrases = [other_words(p, rng) for p in phrases]
     # Drawn before the sentences: held_out.jsonl.gz is made anew from its seed to the byte.
     introduction = rng.choice(MORE_INTRODUCTIONS if more and rng.random() < 0.5 else INTRODUCTIONS)
     join = more_sentences if more and rng.random() < 0.5 else sentences
-    return introduction.format(f=function, a=argument_of(program)) + " " + join(phrases, rng)
+    description = introduction.format(f=function, a=argument_of(program)) + " " + join(phrases, rng)
+    comments = [canonical_phrase(*step) if v else text for step, v, text in zip(program, vague, phrases)]
+    return Task(program, function, tests, description, vague, comments, code_of(program, function, comments))
 
 
 def tests_in_time(program, function, rng):
@@ -363,13 +367,11 @@ def make_task(rng, steps=None, held=None, vague_share=VAGUE, practice=None):
         tests = tests_in_time(program, function, rng)
         if not tests:
             continue
-        vague = draw_vague(program, rng, vague_share)
-        description = describe(program, function, rng, vague, training, practice)
-        return Task(program, function, tests, description, vague, code_of(program, function))
+        return described(program, function, tests, draw_vague(program, rng, vague_share), rng, training, practice)
 
 
 def redrawn(program, vague, rng):
     """Another training task with this program: other name, tests and words. None where no tests were found."""
     function = training_name(rng)
     tests = tests_in_time(program, function, rng)
-    return tests and Task(program, function, tests, describe(program, function, rng, vague, True), vague, code_of(program, function))
+    return tests and described(program, function, tests, vague, rng, True)

@@ -64,7 +64,7 @@ def hidden_tests(task, rng):
 def row_of(number, task, rng):
     return {"task_id": f"family/{number}", "description": task.description, "function": task.function, "tests": task.tests,
             "hidden_tests": hidden_tests(task, rng), "steps": len(task.program), "vague": task.vague,
-            "primitives": [name if k is None else f"{name} {k}" for name, k in task.program], "reference": task.code + "\n"}
+            "primitives": [name if k is None else f"{name} {k}" for name, k in task.program], "reference": family.code_of(task.program, task.function) + "\n"}
 
 
 def rows(count, seed):

@@ -10,7 +10,7 @@ import random
 
 import torch
 
-from bugs import LONGEST_LINE, ONLY_VERDICT, attempt, explain_text, learnt
+from bugs import LONGEST_LINE, ONLY_VERDICT, attempt, explain_text, learnt, parse, written
 from family import make_task, redrawn
 from inference import generate
 from prompts import feedback_message, fenced, program_in, task_message, with_program_start
@@ -74,6 +74,13 @@ def load(path):
     return [json.loads(line) for line in open(path)]
 
 
+def in_words_of(task, text):
+    """An answer with this task's name, and its comments where the program is made of primitives."""
+    code = program_in(text)
+    program = parse(code)
+    return with_program_start(text.replace(code, written(program, task)) if program else text, task.function)
+
+
 def sample(row, rng):
     """The same mistakes in another task with the same program (other name, tests and words), then the truth; None where a mistake
     passes, or never ends."""
@@ -81,7 +88,7 @@ def sample(row, rng):
     if not task:
         return None
     conversation = [("user", task_message(task), 0)]
-    texts = [with_program_start(text, task.function) for text in row["attempts"]]
+    texts = [in_words_of(task, text) for text in row["attempts"]]
     if len(failures_of([task] * len(texts), [conversation] * len(texts), texts, rng)) < len(texts):
         return None
     if texts[0].startswith(fenced("")[:-4]):

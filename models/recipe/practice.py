@@ -11,7 +11,7 @@ import random
 import torch
 
 from bugs import parse
-from family import (BY_INPUT, NAMES, PRIMITIVES, Task, code_of, describe, is_held, tests_in_time, training_constant, training_name)
+from family import BY_INPUT, NAMES, PRIMITIVES, described, is_held, tests_in_time, training_constant, training_name
 from inference import generate
 from prompts import program_in, task_message, with_program_start
 
@@ -66,9 +66,7 @@ def task_with(name, text, rng):
         return None
     function = training_name(rng)
     tests = tests_in_time(program, function, rng)
-    vague = [False] * len(program)
-    return tests and Task(program, function, tests, describe(program, function, rng, vague, practice=Asked(text)), vague,
-                          code_of(program, function))
+    return tests and described(program, function, tests, [False] * len(program), rng, practice=Asked(text))
 
 
 @torch.no_grad()
