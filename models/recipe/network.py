@@ -19,7 +19,10 @@ class Config:
     context: int = 2048
     theta: float = 10000.0
     eps: float = 1e-6
-    qkv_bias: bool = False  # without them the exporter writes zeros
+    qkv_bias: bool = True  # without them the exporter writes zeros
+
+
+PREVIOUS_TOKEN_PAIRS, PREVIOUS_TOKEN_SIZE = 8, 5.5
 
 
 class RMSNorm(nn.Module):
@@ -90,6 +93,21 @@ class Network(nn.Module):
                 if name.endswith(("attn_out.weight", "ffn_down.weight")):
                     std /= math.sqrt(2 * c.layers)
                 nn.init.normal_(p, std=std)
+            elif name.endswith("bias"):
+                nn.init.zeros_(p)
+        if c.qkv_bias:
+            self.look_back(inverse)
+
+    @torch.no_grad()
+    def look_back(self, inverse):
+        """Makes the first head of the first layer attend to the token before: its biases are turned against each other by one position
+        in the fastest of RoPE's pairs. To copy is to look for what stood after the same token; a model of this size comes upon
+        the first half of that by itself very late."""
+        c, n = self.c, PREVIOUS_TOKEN_PAIRS
+        q, k = self.blocks[0].qkv.bias[:c.head_dim], self.blocks[0].qkv.bias[c.heads * c.head_dim:][:c.head_dim]
+        k[:n] = PREVIOUS_TOKEN_SIZE
+        q[:n] = PREVIOUS_TOKEN_SIZE * inverse[:n].cos()
+        q[c.head_dim // 2:][:n] = -PREVIOUS_TOKEN_SIZE * inverse[:n].sin()
 
     def hidden(self, ids, positions=None, mask=None, cache=None, wanted=None):
         """`wanted`: the positions, of all in a row, that are needed; the last block's second half is computed only there."""

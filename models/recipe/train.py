@@ -36,17 +36,17 @@ class Stage:
 # First drafts take most of a run from nothing: until plain descriptions are nearly solved, what fails is not what only the tests can
 # settle. A run that goes on from such weights (--init) first practises what its probes find wrong, in short plain programs, then
 # vague ones, so short that the test can be read.
-FROM_NOTHING = (Stage(0.08, (65, 35), 0.2, 0.05, 0.0), Stage(0.45, (10, 30, 35, 25), 0.25, 0.06, 0.0),
-                Stage(0.6, (10, 35, 35, 20), 0.4, 0.3, 0.0), Stage(2.0, (), 0.5, 0.25, 0.2))
-GOING_ON = (Stage(0.35, (20, 40, 26, 14), 0.2, 0.25, 0.0), Stage(0.75, (30, 38, 20, 12), 0.75, 0.5, 0.2),
+FROM_NOTHING = (Stage(0.1, (65, 35), 0.1, 0.1, 0.0), Stage(0.5, (20, 40, 26, 14), 0.2, 0.2, 0.0),
+                Stage(0.8, (30, 38, 20, 12), 0.65, 0.45, 0.1), Stage(2.0, (), 0.5, 0.4, 0.25))
+GOING_ON = (Stage(0.52, (20, 40, 26, 14), 0.2, 0.2, 0.0), Stage(0.8, (30, 38, 20, 12), 0.75, 0.5, 0.2),
             Stage(2.0, (), 0.5, 0.4, 0.25))
 STOPPING_STEPS = 60
 # The weight of what the model is told (tests, feedback, a name that is given to it) beside that of what it writes. Most of it follows
 # from what stands before: to foresee a trace is to know what a line of code does, and to copy.
 TOLD_WEIGHT = 0.25
 # Shares of the run at which the model's mistakes are collected anew, and at which it is asked for each phrase.
-COLLECT_AT = (0.5, 0.78)
-PROBE_FROM_NOTHING, PROBE_GOING_ON = (0.3, 0.45, 0.6, 0.75), (0.0, 0.12, 0.28, 0.45, 0.7)
+COLLECT_AT = (0.65,)
+PROBE_FROM_NOTHING, PROBE_GOING_ON = (0.2, 0.4, 0.6), (0.0, 0.12, 0.28, 0.45, 0.7)
 
 
 def sample(rng, stage, practice):
@@ -144,7 +144,7 @@ def orthogonal(g, steps=5):
 
 
 class Muon(torch.optim.Optimizer):
-    def __init__(self, parameters, lr, momentum=0.95, decay=0.01):
+    def __init__(self, parameters, lr, momentum=0.95, decay=0.1):
         super().__init__(parameters, dict(lr=lr, momentum=momentum, decay=decay))
 
     @torch.no_grad()
@@ -208,9 +208,9 @@ def main():
     vocab = len(Tokenizer.load(a.tokenizer).tokens)
     config = Config(vocab=vocab, d=a.d, heads=a.d // 64, kv=max(1, a.d // 128), ffn=a.d * 3, layers=a.layers)
     before = torch.load(a.resume or a.init, map_location="cpu") if a.resume or a.init else None
-    network = Network(Config(**before["config"]) if before else config)
-    if before:
-        network.load_state_dict(before["network"])
+    network = Network(Config(**before["config"]) if a.resume else config)
+    if before:  # weights from before there were biases have none
+        network.load_state_dict(before["network"], strict=bool(a.resume))
     network.to(a.device)
     opts = optimisers(network, a.lr)
     elapsed, step, tokens = 0.0, 0, 0

@@ -399,7 +399,7 @@ TEST(ModelRunTest, CallsOfAMethodAreVisibleTestsAndTheCheckersImportsAreThere) {
   ASSERT_TRUE(result.complete) << result.error;
   const Record& record = result.records.at(0);
   ASSERT_EQ(record.attempts.size(), 3U);
-  EXPECT_EQ(record.attempts[0].visible_failure, "assert Solution().add(1, 2) == 3\ngot -1");
+  EXPECT_EQ(record.attempts[0].visible_failure, "assert Solution().add(1, 2) == 3\ngot -1\ndifference: got is 4 too small");
   const std::string& raised = record.attempts[1].visible_failure;
   EXPECT_TRUE(raised.starts_with("assert Solution().add(1, 2) == 3\n")) << raised;
   EXPECT_TRUE(raised.ends_with(" in line 3: return 1 // 0")) << raised;
